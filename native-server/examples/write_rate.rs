@@ -9,6 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use heliograph::current::Current;
 use heliograph::store::{Options, Store};
 use heliograph::testing::folder;
 use heliograph::writer::{Listener, Writer};
@@ -75,7 +76,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(3);
     let folder = folder("write-rate");
     let store = Arc::new(Store::open(Options::new(folder.file("d.redb")))?);
-    let (writer, _thread) = Writer::spawn(store, Arc::new(Settings::default()), Arc::new(Nobody), (None, false))?;
+    let (writer, _thread) =
+        Writer::spawn(store, Arc::new(Current::new(Settings::default())), Arc::new(Nobody), (None, false))?;
     let writer = Arc::new(writer);
     for round in 1..=3 {
         let before = raw(&folder.file("raw"), seconds.min(2))?;

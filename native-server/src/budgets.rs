@@ -15,8 +15,8 @@ const PART: u64 = 4;
 /// A budget for all clients together. Each address may have a part of it.
 #[derive(Debug)]
 pub struct Budget {
-    most: u64,
-    most_per_address: u64,
+    most: AtomicU64,
+    most_per_address: AtomicU64,
     /// How often there was no room.
     refused: AtomicU64,
     held: Mutex<BudgetUse>,
@@ -39,7 +39,14 @@ pub struct Charge {
 
 impl Budget {
     pub fn new(most: u64, most_per_address: u64) -> Arc<Budget> {
+        let (most, most_per_address) = (most.into(), most_per_address.into());
         Arc::new(Budget { most, most_per_address, refused: AtomicU64::new(0), held: Mutex::default() })
+    }
+
+    /// Changes how much there is; who holds more than that keeps it.
+    fn set(&self, most: u64, most_per_address: u64) {
+        self.most.store(most, Ordering::Relaxed);
+        self.most_per_address.store(most_per_address, Ordering::Relaxed);
     }
 
     fn held(&self) -> MutexGuard<'_, BudgetUse> {
@@ -60,7 +67,7 @@ impl Budget {
 
     /// The amount that all clients together may hold.
     pub fn most(&self) -> u64 {
-        self.most
+        self.most.load(Ordering::Relaxed)
     }
 
     /// How often there was no room.
@@ -82,12 +89,12 @@ impl Charge {
     fn fits(&mut self, more: u64) -> bool {
         let mut held = self.budget.held();
         let all = held.all.saturating_add(more);
-        if all > self.budget.most {
+        if all > self.budget.most() {
             return false;
         }
         if let Some(address) = self.address {
             let own = held.by_address.get(&address).copied().unwrap_or(0).saturating_add(more);
-            if own > self.budget.most_per_address {
+            if own > self.budget.most_per_address.load(Ordering::Relaxed) {
                 return false;
             }
             held.by_address.insert(address, own);
@@ -125,14 +132,18 @@ pub struct Budgets {
 impl Budgets {
     /// Budgets as the settings say, with at most `descriptors` connections.
     pub fn new(settings: &Settings, descriptors: u64) -> Budgets {
+        let [connections, heads, bodies] = std::array::from_fn(|_| Budget::new(0, 0));
+        Budgets { connections, heads, bodies, proxies: Proxies::of(settings) }.with(settings, descriptors)
+    }
+
+    /// The same budgets, with as much in them as these settings say.
+    pub fn with(&self, settings: &Settings, descriptors: u64) -> Budgets {
         let connections = u64::from(settings.connections).min(descriptors);
         let (heads, bodies) = (u64::from(settings.heads), settings.body_bytes);
-        Budgets {
-            connections: Budget::new(connections, settings.connections_per_address.into()),
-            heads: Budget::new(heads, heads / PART),
-            bodies: Budget::new(bodies, bodies / PART),
-            proxies: Proxies::of(settings),
-        }
+        self.connections.set(connections, settings.connections_per_address.into());
+        self.heads.set(heads, heads / PART);
+        self.bodies.set(bodies, bodies / PART);
+        Budgets { proxies: Proxies::of(settings), ..self.clone() }
     }
 
     /// The address whose part of a budget this client uses. A trusted proxy passes on many clients, so it has none, and
@@ -182,6 +193,15 @@ mod tests {
         let budgets = Budgets::new(&settings, 100);
         assert_eq!(budgets.address("10.1.2.3".parse().unwrap()), None);
         assert_eq!(budgets.address("2001:db8::1".parse().unwrap()), address("2001:db8::"));
-        assert_eq!(budgets.connections.most, 100);
+        assert_eq!(budgets.connections.most(), 100);
+        // Settings that change are in force for what is asked from then on, and what is held stays.
+        let held = budgets.connections.take(None, 60).unwrap();
+        settings.set("connections", "50").unwrap();
+        settings.set("trusted_proxies", "").unwrap();
+        let fewer = budgets.with(&settings, 100);
+        assert!(fewer.connections.take(None, 1).is_none());
+        assert_eq!((fewer.connections.all(), fewer.address("10.1.2.3".parse().unwrap())), (60, address("10.1.2.3")));
+        drop(held);
+        assert!(fewer.connections.take(None, 50).is_some());
     }
 }

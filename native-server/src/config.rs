@@ -1,9 +1,13 @@
 //! Settings from flags, environment, file and defaults, in this order of precedence.
 
+mod template;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use heliograph_core::engine::settings::Settings;
+
+pub use template::template;
 
 /// Where the value of a setting comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,17 +105,75 @@ impl Config {
         let mut text = String::new();
         for setting in Settings::ALL {
             let value = self.settings.get(setting.name).unwrap_or_default();
-            let plain = value.parse::<u64>().is_ok() || value == "true" || value == "false";
-            let value = match (setting.secret, plain) {
-                (true, _) => format!("# {} {value}", setting.name),
-                (false, true) => format!("{} = {value}", setting.name),
-                (false, false) => format!("{} = {value:?}", setting.name),
+            let value = match setting.secret {
+                true => format!("# {} {value}", setting.name),
+                false => format!("{} = {}", setting.name, quoted(&value)),
             };
             let source = self.source(setting.name).as_str();
             text.push_str(&format!("# {}\n{value}  # from {source}\n", setting.doc.trim()));
         }
         text
     }
+}
+
+/// A value as it stands in a settings file.
+fn quoted(value: &str) -> String {
+    match value.parse::<u64>().is_ok() || value == "true" || value == "false" {
+        true => value.to_owned(),
+        false => format!("{value:?}"),
+    }
+}
+
+/// Variables of this program that are no settings.
+const VARIABLES: [&str; 6] = ["DATA", "CONFIG", "URL", "AGENT_KEY", "API_KEY", "PROBE_METERED"];
+
+/// Variables that tests and builds of this program read.
+const DEVELOPMENT: [&str; 6] = ["TEST_", "UPDATE_", "SIM_", "BENCH_", "BUILD_", "PEERS"];
+
+/// What is wrong with the variables of these names: each that begins as the program's do and is none of them.
+pub fn strange_variables(names: impl Iterator<Item = String>) -> Vec<String> {
+    let strange = |name: String| {
+        let rest = name.strip_prefix("HELIOGRAPH_")?;
+        let known = Settings::ALL.iter().any(|setting| variable(setting.name) == name)
+            || VARIABLES.contains(&rest)
+            || DEVELOPMENT.iter().any(|start| rest.starts_with(start));
+        (!known).then(|| format!("the variable {name} counts for nothing: {}", unknown(&rest.to_ascii_lowercase())))
+    };
+    let mut told: Vec<String> = names.filter_map(strange).collect();
+    told.sort();
+    told
+}
+
+/// Everything that is wrong with a settings file, each with its line. The error is that it cannot be read.
+pub fn mistakes(path: &Path) -> Result<Vec<String>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut settings = Settings::default();
+    let mut found = Vec::new();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for (number, line) in text.lines().enumerate().map(|(number, line)| (number + 1, line)) {
+        let mut tell = |error: String| found.push(format!("line {number}: {error}"));
+        let (name, value) = match parse_line(line) {
+            Ok(Some(pair)) => pair,
+            Ok(None) => continue,
+            Err(error) => {
+                tell(error);
+                continue;
+            }
+        };
+        if let Some(first) = seen.get(&name) {
+            tell(format!("`{name}` was set in line {first} already"));
+            continue;
+        }
+        seen.insert(name.clone(), number);
+        let known = Settings::ALL.iter().any(|setting| setting.name == name);
+        // Set on its own, so that one mistake is not told of every line behind it.
+        let mut next = settings.clone();
+        match if known { next.set(&name, &value) } else { Err(unknown(&name)) } {
+            Ok(()) => settings = next,
+            Err(error) => tell(error),
+        }
+    }
+    Ok(found)
 }
 
 /// True if an address such as `127.0.0.1:8787` can only be reached from this machine.
@@ -146,27 +208,33 @@ type Line = (usize, String, String);
 fn parse_file(text: &str) -> Result<Vec<Line>, (usize, String)> {
     let mut found: Vec<(usize, String, String)> = Vec::new();
     for (number, line) in text.lines().enumerate() {
-        let (number, line) = (number + 1, line.trim());
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        if line.starts_with('[') {
-            return Err((number, "a table begins here, but settings are in none".to_owned()));
-        }
-        let Some((name, rest)) = line.split_once('=') else {
-            return Err((number, "there is no `=` between a name and a value".to_owned()));
-        };
-        let name = name.trim();
-        let Some(value) = value(rest.trim()) else {
-            let told = format!("the value of `{name}` is no text in quotes, whole number, true or false");
-            return Err((number, told));
-        };
-        if let Some((first, ..)) = found.iter().find(|(_, known, _)| known == name) {
+        let number = number + 1;
+        let Some((name, value)) = parse_line(line).map_err(|error| (number, error))? else { continue };
+        if let Some((first, ..)) = found.iter().find(|(_, known, _)| *known == name) {
             return Err((number, format!("`{name}` was set in line {first} already")));
         }
-        found.push((number, name.to_owned(), value));
+        found.push((number, name, value));
     }
     Ok(found)
+}
+
+/// Name and value of a line; `None` of a comment or an empty one.
+fn parse_line(line: &str) -> Result<Option<(String, String)>, String> {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with('#') {
+        return Ok(None);
+    }
+    if line.starts_with('[') {
+        return Err("a table begins here, but settings are in none".to_owned());
+    }
+    let Some((name, rest)) = line.split_once('=') else {
+        return Err("there is no `=` between a name and a value".to_owned());
+    };
+    let name = name.trim();
+    match value(rest.trim()) {
+        Some(value) => Ok(Some((name.to_owned(), value))),
+        None => Err(format!("the value of `{name}` is no text in quotes, whole number, true or false")),
+    }
 }
 
 fn value(text: &str) -> Option<String> {
@@ -247,6 +315,43 @@ mod tests {
             let config = Config::load(None, |_| None, &flags(&[("listen", local)])).unwrap();
             assert_eq!(config.settings.data_per_minute, 0, "{local}");
         }
+    }
+
+    #[test]
+    fn a_variable_that_is_no_setting_is_told_with_the_nearest_one() {
+        let names =
+            ["HELIOGRAPH_LISTN", "HELIOGRAPH_LISTEN", "HELIOGRAPH_DATA", "PATH", "HELIOGRAPH_TEST_LOG", "HELIOGRAPH_X"];
+        let told = strange_variables(names.into_iter().map(str::to_owned));
+        assert_eq!(
+            told,
+            [
+                "the variable HELIOGRAPH_LISTN counts for nothing: there is no setting named `listn`; the nearest is \
+                 `listen`",
+                "the variable HELIOGRAPH_X counts for nothing: there is no setting named `x`; `heliograph config` lists \
+                 them",
+            ]
+        );
+    }
+
+    #[test]
+    fn all_mistakes_of_a_file_are_told_at_once() {
+        let folder = crate::testing::folder("config-mistakes");
+        let path = folder.file("h.toml");
+        std::fs::write(
+            &path,
+            "brand = svc2\nlisten = \"a\"\nlisten = \"b\"\nagent_brust = 7\nstreams = 0\nbrand = \"x\"\n",
+        )
+        .unwrap();
+        assert_eq!(
+            mistakes(&path).unwrap(),
+            [
+                "line 1: the value of `brand` is no text in quotes, whole number, true or false",
+                "line 3: `listen` was set in line 2 already",
+                "line 4: there is no setting named `agent_brust`; the nearest is `agent_burst`",
+                "line 5: streams must be at least 1",
+                "line 6: brand must be 2 to 16 of a-z and 0-9, beginning with a letter",
+            ]
+        );
     }
 
     #[test]

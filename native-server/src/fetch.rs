@@ -28,6 +28,7 @@ use crate::clock;
 use crate::log;
 use crate::probe::Measurer;
 use crate::runtime::Native;
+use crate::trace::{self, Trace};
 
 /// Pause when nothing is due, or after a failure of this deployment itself.
 const IDLE: Duration = Duration::from_secs(30);
@@ -146,17 +147,26 @@ fn request(outgoing: &Outgoing, uri: &Uri) -> Result<Request<Full<Bytes>>> {
     for (name, value) in &outgoing.headers {
         request = request.header(name, value);
     }
+    // The receiver can name this request when it tells of it; what the log says of it has the same id.
+    let trace = trace::current().map_or_else(Trace::new, Trace::child);
+    log::debug!("asking {authority} as request {}", trace.request());
+    request = request.header(trace::HEADER, trace.text());
     request.body(Full::new(outgoing.body.clone().unwrap_or_default())).map_err(failed)
 }
 
 /// Fetches what the operator switched on, one request at a time, for as long as the server runs.
 pub async fn run(native: Arc<Native>) {
-    let settings = &native.environment().settings;
-    if fetch::jobs(settings).is_empty() {
-        return;
-    }
-    let pause = Duration::from_secs(u64::from(settings.fetch_pause_seconds));
+    let mut changed = native.changed.subscribe();
     loop {
+        let settings = &native.environment().settings;
+        if fetch::jobs(settings).is_empty() {
+            // It ends with the server.
+            if changed.changed().await.is_err() {
+                return;
+            }
+            continue;
+        }
+        let pause = Duration::from_secs(u64::from(settings.fetch_pause_seconds));
         let runtime = native.clone();
         let step = Box::pin(async move { fetch::step(&*runtime).await });
         let wait = match apart::by_ourselves(native.clone(), step).await.flatten() {
@@ -171,7 +181,8 @@ pub async fn run(native: Arc<Native>) {
                 IDLE
             }
         };
-        tokio::time::sleep(wait).await;
+        // Other settings may name other sources.
+        let _ = tokio::time::timeout(wait, changed.changed()).await;
     }
 }
 
@@ -221,6 +232,23 @@ mod tests {
 
     const COUNTS: &str = r#"{"v":0,"result":[{"anomaly_count":1,"confirmed_count":0,"failure_count":0,"ok_count":9,
         "measurement_count":10,"measurement_start_day":"2024-05-01","probe_cc":"TR"}]}"#;
+
+    /// Decision traces-of-requests.
+    #[tokio::test]
+    async fn a_request_that_a_request_makes_is_a_part_of_its_trace() {
+        let mut headers = http::HeaderMap::new();
+        let id = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let parent = format!("00-{id}-00f067aa0ba902b7-01");
+        headers.insert(trace::HEADER, parent.parse().unwrap());
+        let asked = Trace::of(&headers);
+        let (uri, url, timeout) = (Uri::from_static("http://a.example/"), String::new(), Duration::from_secs(1));
+        let outgoing =
+            Outgoing { url, headers: Vec::new(), body: None, timeout, max_bytes: 0, beyond: Networks::all() };
+        let header = |request: Request<_>| request.headers()[trace::HEADER].to_str().unwrap().to_owned();
+        let inside = trace::within(asked, async { header(request(&outgoing, &uri).unwrap()) }).await;
+        assert!(inside.starts_with(&format!("00-{id}-")) && !inside.contains(&asked.span_id()), "{inside}");
+        assert!(!header(request(&outgoing, &uri).unwrap()).contains(id));
+    }
 
     fn settings(base: &str, jobs: &str) -> Settings {
         let mut settings = Settings::default();

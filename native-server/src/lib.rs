@@ -23,6 +23,12 @@
 //! | [`websocket`] | the WebSocket part of `serve` |
 //! | [`server`] | starts and stops all of it |
 //! | [`config`] | settings from flags, environment, file and defaults |
+//! | `current` | a value that an operator changes while requests use it |
+//! | `redirect` | the listener that sends clients to the address with TLS |
+//! | `reload` | puts other settings in force while the server runs |
+//! | `supervisor` | what a service manager hands over and is told |
+//! | `tls` | certificates: files of the operator, or an authority by ACME |
+//! | `trace` | which request an event belongs to |
 //! | `log` | lines for the operator on standard error |
 //! | [`keyfile`] | master keys and operator key beside the data file |
 //! | [`clock`] | time and randomness of the operating system |
@@ -39,6 +45,7 @@ pub mod clock;
 mod coding;
 pub mod config;
 mod connection;
+pub mod current;
 mod evaluate;
 mod fetch;
 mod host;
@@ -52,6 +59,8 @@ pub mod pool;
 pub mod probe;
 mod proxies;
 mod queue;
+mod redirect;
+mod reload;
 mod rotation;
 pub mod runtime;
 mod scrub;
@@ -59,8 +68,11 @@ pub mod serve;
 pub mod server;
 pub mod store;
 pub mod streams;
+mod supervisor;
 #[doc(hidden)]
 pub mod testing;
+mod tls;
+mod trace;
 pub mod websocket;
 mod world;
 pub mod writer;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use fnv::FnvBuildHasher;
@@ -19,8 +19,11 @@ use heliograph_core::engine::web::Outgoing;
 use heliograph_core::relay::agent::stream::OpenStream;
 use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 
 use crate::coding::Codings;
+use crate::connection::Door;
+use crate::current::Current;
 use crate::log;
 use crate::metrics::Metrics;
 use crate::places::Places;
@@ -28,8 +31,9 @@ use crate::pool::Pool;
 use crate::rotation::Rotation;
 use crate::store::Store;
 use crate::streams::Streams;
+use crate::tls::Tls;
 use crate::writer::{Listener, Writer};
-use crate::{clock, connection};
+use crate::{clock, connection, trace};
 
 /// Compressed answers have 1/`CODED` of the memory for answers.
 const CODED: usize = 4;
@@ -45,7 +49,15 @@ fn seed() -> u64 {
 pub struct Native {
     pub(crate) store: Arc<Store>,
     pub(crate) writer: Arc<Writer>,
-    environment: Environment,
+    environment: Current<Environment>,
+    /// The same settings as those of the environment, for the writer and the streams.
+    settings: Arc<Current<Settings>>,
+    /// Told when other settings are in force.
+    pub(crate) changed: watch::Sender<()>,
+    /// Set by the listener for clients.
+    pub(crate) door: OnceLock<Door>,
+    /// Set where connections have TLS.
+    pub(crate) tls: OnceLock<Arc<Tls>>,
     documents: Arc<Documents>,
     streams: Arc<Streams>,
     pub(crate) rotation: Rotation,
@@ -64,7 +76,7 @@ impl Native {
     pub fn new(
         store: Arc<Store>,
         writer: Writer,
-        environment: Environment,
+        (environment, settings): (Environment, Arc<Current<Settings>>),
         documents: Arc<Documents>,
         streams: Arc<Streams>,
         pool: Pool,
@@ -78,7 +90,11 @@ impl Native {
         Native {
             store,
             writer,
-            environment,
+            environment: Current::new(environment),
+            settings,
+            changed: watch::Sender::default(),
+            door: OnceLock::new(),
+            tls: OnceLock::new(),
             documents,
             streams,
             rotation,
@@ -101,7 +117,19 @@ impl Native {
     }
 
     fn answer(&self, call: &Call) -> Result<Vec<u8>> {
-        answer(&self.store, &self.environment.settings, &self.memo, call)
+        answer(&self.store, &self.environment().settings, &self.memo, call)
+    }
+
+    /// Puts other settings and another operator key in force.
+    pub(crate) fn change(&self, settings: Settings, admin_key: String) {
+        let running = self.environment.get();
+        let secrets = running.secrets.with_admin_key(admin_key);
+        self.environment.replace(running.with_settings(settings.clone(), secrets));
+        if let Some(door) = self.door.get() {
+            door.adjust(&settings);
+        }
+        self.settings.replace(settings);
+        self.changed.send_replace(());
     }
 }
 
@@ -130,7 +158,7 @@ impl Runtime for Native {
     }
 
     fn remembered(&self, call: &Call) -> Option<Vec<u8>> {
-        let settings = &self.environment.settings;
+        let settings = &self.environment().settings;
         let look = |rows: &dyn Read| {
             host::remembered(
                 &View::new(&PROGRAM, &call.actor, rows, clock::now(), settings).remembering(&self.memo),
@@ -141,6 +169,11 @@ impl Runtime for Native {
     }
 
     fn apart<'a>(&'a self, asker: &'a Asker, work: BoxFuture<'static, ()>) -> BoxFuture<'a, Result<()>> {
+        // The work goes on elsewhere, and still belongs to the request.
+        let work = match trace::current() {
+            Some(trace) => Box::pin(trace::within(trace, work)),
+            None => work,
+        };
         Box::pin(self.pool.run(asker, work))
     }
 
@@ -174,7 +207,7 @@ impl Runtime for Native {
     }
 
     fn environment(&self) -> &Environment {
-        &self.environment
+        self.environment.get()
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<()>> {
@@ -191,7 +224,12 @@ impl Runtime for Native {
     fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
         Box::pin(async move {
             let _place = self.places.take(&outgoing.url).await?;
-            crate::fetch::send(&outgoing).await
+            let answer = crate::fetch::send(&outgoing).await;
+            let status = answer.as_ref().map_or(0, |answer| usize::from(answer.status / 100));
+            if let Some(count) = self.metrics.outgoing.get(status) {
+                count.add(1);
+            }
+            answer
         })
     }
 

@@ -21,12 +21,12 @@ use hyper::body::{Body as _, Incoming};
 use tokio::net::TcpListener;
 
 use crate::budgets::{Budgets, Charge};
-use crate::connection::{self, Content};
+use crate::connection::{self, Content, Door};
 use crate::log;
 use crate::metrics::Slot;
 use crate::proxies::Watch;
-use crate::queue::Queue;
 use crate::runtime::Native;
+use crate::trace::{self, Trace};
 use crate::{host, websocket};
 
 /// Longest time for a whole request body, in multiples of `client_seconds`. Each piece of the body has `client_seconds`
@@ -40,9 +40,6 @@ const DISCARD_BYTES: usize = 4 * 1024 * 1024;
 /// Longest time for discarding a refused body.
 const DISCARD_TIME: Duration = Duration::from_secs(2);
 
-/// Longest time that open requests have to finish once the server stops.
-const GRACE: Duration = Duration::from_secs(10);
-
 /// Least bytes a second of a body, once it has taken [`SLOW_START`]: a slower client would hold resources that others
 /// need.
 const SLOWEST: u64 = 1_024;
@@ -52,13 +49,17 @@ const SLOW_START: Duration = Duration::from_secs(10);
 struct Shell {
     native: Arc<Native>,
     runtime: Arc<dyn Runtime>,
-    budgets: Budgets,
     watch: Watch,
 }
 
 impl Shell {
     fn settings(&self) -> &Settings {
         &self.runtime.environment().settings
+    }
+
+    /// The budgets of the listener.
+    fn budgets(&self) -> Option<&Budgets> {
+        self.native.door.get().map(|door| &door.limits().budgets)
     }
 
     /// How long a client may keep a connection waiting.
@@ -70,29 +71,28 @@ impl Shell {
 /// Answers requests until `shutdown` ends, then lets open ones finish. Streams end at once. There are at most
 /// `descriptors` connections.
 pub async fn run(listener: TcpListener, native: Arc<Native>, descriptors: u64, shutdown: impl Future<Output = ()>) {
-    let settings = &native.environment().settings;
-    let budgets = Budgets::new(settings, descriptors);
     // There is one listener for clients.
-    let _ = native.counted().budgets.set(budgets.clone());
     let queue = native.streams().queue().clone();
-    let limits = connection::Limits::new(settings, budgets.clone(), queue.clone());
-    let sweeping = tokio::spawn(sweep(queue, limits.patience));
-    let shell = Arc::new(Shell { runtime: native.clone(), native: native.clone(), budgets, watch: Watch::default() });
+    let door = native.door.get_or_init(|| Door::new(&native.environment().settings, descriptors, queue));
+    let sweeping = tokio::spawn(sweep(native.clone()));
+    let shell = Arc::new(Shell { runtime: native.clone(), native: native.clone(), watch: Watch::default() });
     let answer = move |peer, request| handle(&shell, peer, request);
-    let last = connection::accept(listener, limits, answer, shutdown).await;
+    let listening = (listener, native.tls.get().cloned());
+    let last = connection::accept(listening, || door.limits().clone(), answer, shutdown).await;
     native.streams().stop();
-    if tokio::time::timeout(GRACE, last).await.is_err() {
-        log::warning!("stopped with requests still open");
+    let grace = Duration::from_secs(native.environment().settings.stop_seconds.into());
+    if tokio::time::timeout(grace, last).await.is_err() {
+        log::warning!("stopped with requests still open after {} s", grace.as_secs());
     }
     sweeping.abort();
 }
 
-/// Cuts clients that have read nothing for `patience`.
-async fn sweep(queue: Arc<Queue>, patience: Duration) {
-    let mut looks = tokio::time::interval(patience / 3);
+/// Cuts clients that have read nothing for `client_seconds`.
+async fn sweep(native: Arc<Native>) {
     loop {
-        looks.tick().await;
-        queue.cut_older(patience);
+        let patience = Duration::from_secs(native.environment().settings.client_seconds.into());
+        tokio::time::sleep(patience / 3).await;
+        native.streams().queue().cut_older(patience);
     }
 }
 
@@ -107,13 +107,14 @@ fn handle(
     let (head, body) = request.into_parts();
     let origin = runtime.environment().proxies.origin(peer, &head.headers);
     shell.watch.look(peer, &origin);
+    let trace = Trace::of(&head.headers);
     let (method, uri) = (head.method.clone(), head.uri.clone());
     let (started, mut slot) = (Instant::now(), Slot::None);
     let answering: BoxFuture<'static, Response> = if let Some(error) = host::wrong(&head) {
         discard(body, &head.headers);
         Box::pin(std::future::ready(routes::refusal(error)))
     } else if websocket::is_upgrade(&head) {
-        return Either::Left(Box::pin(upgrade(shell.native.clone(), head, started)));
+        return Either::Left(Box::pin(trace::within(trace, upgrade(shell.native.clone(), head, started))));
     } else {
         match routes::preflight(&PROGRAM, &head.method, head.uri.path(), &head.headers, settings) {
             Preflight::Answer(response) => {
@@ -131,7 +132,7 @@ fn handle(
         }
     };
     let native = shell.native.clone();
-    Either::Right(async move {
+    Either::Right(trace::within(trace, async move {
         // A panic becomes a 500 of this request.
         let answered = AssertUnwindSafe(answering).catch_unwind().await;
         let response = answered.unwrap_or_else(|_| Response::error(Error::internal("panic in the handler")));
@@ -139,11 +140,26 @@ fn handle(
         let time = started.elapsed();
         native.counted().requests.count(slot, response.status.as_u16(), time);
         if log::has_requests() {
-            let micros = time.as_micros();
-            log::info!("{} {method} {} {} {micros} us", origin.client, uri.path(), response.status.as_u16());
+            access(&origin, &method, uri.path(), response.status.as_u16(), time);
         }
-        outgoing(response)
-    })
+        let mut response = outgoing(response);
+        // Who named a trace, and who has to tell of a failure, learns what the log calls the request.
+        if (trace.given || response.status().is_server_error())
+            && let Some(value) = trace.header()
+        {
+            response.headers_mut().insert(trace::HEADER, value);
+        }
+        response
+    }))
+}
+
+/// The line of the log that every request gets when the operator wants that.
+fn access(origin: &Origin, method: &Method, path: &str, status: u16, time: Duration) {
+    let (client, micros) = (origin.client, u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+    log::info!(
+        client = %client, method = %method, path, status, micros,
+        "{client} {method} {path} {status} {micros} us"
+    );
 }
 
 /// The request as the core takes it, before its body is read.
@@ -171,11 +187,10 @@ async fn reading(shell: Arc<Shell>, matched: Matched, mut request: Request, body
         }
     };
     // Charged for as long as the body may be in memory.
-    let mut charge = match shell.budgets.bodies.take(request.client.and_then(|client| shell.budgets.address(client)), 0)
-    {
-        Some(charge) => charge,
-        None => return matched.refusal(no_room(), shell.settings()),
-    };
+    let charge = shell
+        .budgets()
+        .and_then(|budgets| budgets.bodies.take(request.client.and_then(|client| budgets.address(client)), 0));
+    let Some(mut charge) = charge else { return matched.refusal(no_room(), shell.settings()) };
     match read(body, &request.headers, &matched, &shell, &mut charge).await {
         Ok(body) => request.body = body,
         Err(response) => return *response,

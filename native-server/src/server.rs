@@ -18,6 +18,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::JoinHandle;
 
+use crate::current::Current;
 use crate::keyfile::{self, KeyFile};
 use crate::log;
 use crate::pool::Pool;
@@ -26,7 +27,7 @@ use crate::runtime::{Documents, Native, News};
 use crate::store::{Front, OpenError, Options, Store};
 use crate::streams::Streams;
 use crate::writer::{Writer, WriterThread};
-use crate::{fetch, outgoing, rotation, scrub};
+use crate::{fetch, outgoing, rotation, scrub, tls};
 
 /// Time between two writes of usage counters.
 const USAGE_INTERVAL: Duration = Duration::from_secs(60);
@@ -50,6 +51,11 @@ fn vectors(settings: &Settings) -> Result<Option<Vectors>, String> {
     let refuse = |error: &dyn std::fmt::Display| format!("vectors_file {}: {error}", settings.vectors_file);
     let bytes = std::fs::read(&settings.vectors_file).map_err(|error| refuse(&error))?;
     Vectors::parse(&bytes).map(Some).map_err(|error| refuse(&error))
+}
+
+/// What is wrong with the files that the settings name, and with settings that need each other.
+pub fn mistakes(settings: &Settings) -> Vec<String> {
+    vectors(settings).err().into_iter().chain(tls::Tls::of_files(settings).err()).collect()
 }
 
 impl Deployment {
@@ -79,10 +85,11 @@ impl Deployment {
 
         let documents = Arc::new(Documents::default());
         documents.put(store.documents().map_err(|error| error.to_string())?);
-        let streams = Streams::new(store.clone(), settings.clone(), Queue::new(settings.streams_bytes));
+        let live = Arc::new(Current::new(settings.clone()));
+        let streams = Streams::new(store.clone(), live.clone(), Queue::new(settings.streams_bytes));
         let (outgoing, asked) = unbounded_channel();
         let news = News { store: store.clone(), documents: documents.clone(), streams: streams.clone(), outgoing };
-        let (writer, thread) = Writer::spawn(store.clone(), Arc::new(settings.clone()), Arc::new(news), (front, alone))
+        let (writer, thread) = Writer::spawn(store.clone(), live.clone(), Arc::new(news), (front, alone))
             .map_err(|error| format!("cannot start the writer: {error}"))?;
 
         let start = Start { brand: settings.brand.clone(), key_checks: secrets.key_checks() };
@@ -95,7 +102,7 @@ impl Deployment {
         environment.share(Shared::with(vectors));
         let pool = Pool::start(&environment.settings, &Handle::current())
             .map_err(|error| format!("cannot start the threads that compute: {error}"))?;
-        let native = Arc::new(Native::new(store, writer, environment, documents, streams, pool));
+        let native = Arc::new(Native::new(store, writer, (environment, live), documents, streams, pool));
         let usage = tokio::spawn(write_usage(native.clone()));
         let resealing = tokio::spawn(rotation::run(native.clone()));
         let fetching = tokio::spawn(fetch::run(native.clone()));

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, Stream, StreamExt};
 use heliograph_core::relay::agent::stream::OpenStream;
-use heliograph_core::relay::agent::websocket::{FIRST_FRAME, MAX_FIRST_FRAME, PATH, close_code, end_code, open};
+use heliograph_core::relay::agent::websocket::{AWAY, FIRST_FRAME, MAX_FIRST_FRAME, PATH, close_code, end_code, open};
 use heliograph_core::{Error, Result};
 use http::{HeaderMap, Method};
 use tokio::sync::Notify;
@@ -24,8 +24,6 @@ use crate::streams::Outlet;
 const PING: Duration = Duration::from_secs(30);
 /// Longest time for the last frames of a connection: the Close of the client, and the server's own.
 const CLOSING: Duration = Duration::from_secs(2);
-/// Close code of a server that shuts down (RFC 6455, 7.4.1).
-const AWAY: u16 = 1001;
 
 /// True if a request asks to upgrade this route to a WebSocket.
 pub fn is_upgrade(head: &http::request::Parts) -> bool {

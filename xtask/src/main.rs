@@ -12,6 +12,7 @@
 //! | `check` | formatting, lints and policies |
 //! | `ci` | everything that a change must pass |
 //! | `compare` | the benchmark beside other servers |
+//! | `dist` | the program and its package for operators |
 //! | `edge` | tasks for the Worker |
 //! | `licences` | the dependency policy |
 //! | `packages` | the packages in `Cargo.lock` |
@@ -32,6 +33,7 @@ mod check;
 mod ci;
 mod compare;
 mod debian;
+mod dist;
 mod edge;
 mod licences;
 mod packages;
@@ -68,6 +70,8 @@ cargo xtask <task>
                         of the program take part; --edge compares the Worker with a plain one in JavaScript, and
                         --grown a file with ten million messages with an almost empty one
   pictures FOLDER       write a picture of every page into a folder
+  dist [--profile NAME] what operators get, in target/dist: the program, a package for Debian, the list of what it is
+                        made of, and checksums
   edge build            bundle the Worker into build/ and print its size
   edge size             size of the present bundle; fails above the limit
   edge start            time to the first answer, beside that of a bare JavaScript Worker
@@ -99,6 +103,7 @@ fn dispatch(args: &[&str]) -> Result<()> {
         ["sim", rest @ ..] => sim::sim(rest),
         ["bench", rest @ ..] => bench::bench(rest),
         ["compare", rest @ ..] => compare::compare(rest),
+        ["dist", options @ ..] => dist::dist(options),
         ["edge", "build"] => edge::build::build(),
         ["edge", "start"] => edge::start::start(),
         ["edge", "steps", options @ ..] => edge::steps::steps(options),

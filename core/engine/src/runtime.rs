@@ -264,7 +264,7 @@ pub struct FileInfo {
     pub scrubbed_at: Option<String>,
 }
 
-/// What stays the same from request to request.
+/// What stays the same from request to request, until an operator changes settings.
 pub struct Environment {
     pub program: &'static Program,
     pub settings: Settings,
@@ -274,16 +274,16 @@ pub struct Environment {
     /// Whose word counts about where a request comes from.
     pub proxies: Proxies,
     pub secrets: crate::secrets::Secrets,
-    pub buckets: Buckets,
+    pub buckets: Arc<Buckets>,
     /// Answers that took the asking of many actors or rows, kept for a publish interval;
     /// [`crate::http::Cx::kept`].
-    pub pages: crate::actor::Memo,
+    pub pages: Arc<crate::actor::Memo>,
     /// The deployment's id, made at first start.
     pub deployment: String,
     /// Whether replies that may be late are shared ([`late`]): a Worker's isolate does.
     pub shares_reads: bool,
     /// What features keep for the life of the process, by type.
-    shared: RwLock<Vec<Arc<dyn Any + Send + Sync>>>,
+    shared: Arc<RwLock<Vec<Arc<dyn Any + Send + Sync>>>>,
 }
 
 impl Environment {
@@ -302,11 +302,22 @@ impl Environment {
             proxied,
             secrets,
             program,
-            buckets: Buckets::default(),
+            buckets: Arc::default(),
             pages: Default::default(),
             deployment,
             shares_reads: false,
-            shared: RwLock::default(),
+            shared: Arc::default(),
+        }
+    }
+
+    /// The same process with other settings: what is counted and kept goes on.
+    pub fn with_settings(&self, settings: Settings, secrets: crate::secrets::Secrets) -> Self {
+        Environment {
+            buckets: self.buckets.clone(),
+            pages: self.pages.clone(),
+            shared: self.shared.clone(),
+            shares_reads: self.shares_reads,
+            ..Environment::new(self.program, settings, secrets, self.deployment.clone())
         }
     }
 

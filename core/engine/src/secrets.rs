@@ -16,7 +16,7 @@ use crypto::{CryptoError, Secret};
 pub struct Secrets {
     /// Operator key (`X-Admin-Key`); empty when there is none.
     pub admin_key: String,
-    keys: RwLock<Arc<Keys>>,
+    keys: Arc<RwLock<Arc<Keys>>>,
 }
 
 /// The master keys and what is derived from each, current first.
@@ -38,7 +38,12 @@ impl Keys {
 
 impl Secrets {
     pub fn new(sealing: KeyRing, admin_key: String) -> Self {
-        Secrets { admin_key, keys: RwLock::new(Keys::of(sealing)) }
+        Secrets { admin_key, keys: Arc::new(RwLock::new(Keys::of(sealing))) }
+    }
+
+    /// The same master keys, also those to come, with another operator key.
+    pub fn with_admin_key(&self, admin_key: String) -> Self {
+        Secrets { admin_key, keys: self.keys.clone() }
     }
 
     /// Names the operator's key in what operators did: 8 hexadecimal digits that do not lead back to it.

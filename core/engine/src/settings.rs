@@ -3,20 +3,13 @@
 //! Shells fill them from flags, environment (`HELIOGRAPH_<NAME>`), a file and the defaults, in that order of weight;
 //! on the edge, from bindings of the same names.
 
+mod check;
+
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 
-use http::HeaderName;
-
-use crate::http::{LARGEST_BODY, PageOrigin};
-use crate::stream::PAGE_BYTES;
-use crate::web::Networks;
 use crypto::api_key::KeyForm;
 use crypto::encoding::decode_base64_array;
 use crypto::signing;
-
-/// A quarter of it, which one address has, takes the largest body of any route.
-const LEAST_BODY_BYTES: u64 = 4 * LARGEST_BODY as u64;
 
 /// What `fetch_sources` may name. A closed list here, so that a misspelt name is refused where settings are read; the
 /// feature that fetches has a test that its sources are these.
@@ -26,7 +19,10 @@ pub const FETCH_SOURCES: [&str; 3] = ["ooni-aggregation", "ooni-measurements", "
 pub const ADMIN_ROLES: [&str; 4] = ["all", "grant", "freeze", "cap"];
 
 /// What `log_level` may be, the fewest lines first.
-pub const LOG_LEVELS: [&str; 3] = ["error", "warn", "info"];
+pub const LOG_LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+
+/// What `log_format` may be.
+pub const LOG_FORMATS: [&str; 2] = ["text", "json"];
 
 /// Most keys in `ledger_admin_keys`.
 pub const MAX_ADMIN_KEYS: usize = 100;
@@ -37,6 +33,8 @@ pub struct Setting {
     pub name: &'static str,
     pub default: &'static str,
     pub doc: &'static str,
+    /// What kind of value it takes, in words for the operator.
+    pub takes: &'static str,
     /// Never printed or logged.
     pub secret: bool,
 }
@@ -113,6 +111,7 @@ macro_rules! settings {
                 name: stringify!($name),
                 default: $default,
                 doc: concat!($($doc),+),
+                takes: <$type as Value>::EXPECTED,
                 secret: settings!(@secret $($secret)?),
             },)+];
 
@@ -127,6 +126,22 @@ macro_rules! settings {
                     _ => return Err(format!("there is no setting named {name}")),
                 }
                 self.check()
+            }
+
+            /// Whether the value of one setting is the same in both, secrets too.
+            pub fn agrees(&self, name: &str, other: &Settings) -> bool {
+                match name {
+                    $(stringify!($name) => self.$name == other.$name,)+
+                    _ => true,
+                }
+            }
+
+            /// Takes over the value of one setting, without a choice of anybody's.
+            pub fn adopt(&mut self, name: &str, from: &Settings) {
+                match name {
+                    $(stringify!($name) => self.$name.clone_from(&from.$name),)+
+                    _ => {}
+                }
             }
 
             /// The value as text; secrets as `(set)` or `(not set)`.
@@ -329,94 +344,49 @@ settings! {
     answer_cache_bytes: u64 = "50331648";
     /// Write one line per request to the log, at the level `info`.
     access_log: bool = "false";
-    /// Lines that the log gets: `error`; `warn`, those too that need somebody some day; or `info`, all.
+    /// Lines that the log gets: `error`; `warn`, those too that need somebody some day; `info`, those too that say how things are; `debug` and `trace`, those too that help to find a fault.
     log_level: String = "info";
+    /// Form of the lines of the log: `text`, or `json` with one object a line.
+    log_format: String = "text";
     /// Native: one more address to listen on, which answers `/metrics` alone and to anybody: `127.0.0.1:9187`. Empty: none; `/metrics` on the usual address takes the operator's key.
     metrics_listen: String = "";
+    /// Native: seconds that requests under way have to end once the server is told to stop.
+    stop_seconds: u32 = "10";
+    /// Native: file of the certificate for TLS, PEM, with those that lead to its authority behind it. Empty: none, and plain HTTP unless `acme_domains` is set.
+    tls_certificate: String = "";
+    /// Native: file of the private key of `tls_certificate`, PEM.
+    tls_key: String = "";
+    /// Native: names, by comma, that a certificate is asked for at an authority by ACME (TLS-ALPN-01, port 443 of the name must lead here): `heliograph.example.org`. Empty: none.
+    acme_domains: String = "";
+    /// Native: addresses, by comma, that the authority may write to: `mailto:operator@example.org`.
+    acme_contact: String = "";
+    /// Native: directory of the authority.
+    acme_directory: String = "https://acme-v02.api.letsencrypt.org/directory";
+    /// Native: file of the certificates, PEM, that the authority's own address is checked with; empty means those that browsers trust.
+    acme_roots: String = "";
+    /// Native: one more address to listen on, which sends who comes there to the same path of `public_url`: `0.0.0.0:80`. Empty: none.
+    redirect_listen: String = "";
+}
+
+/// The parts of a list by comma.
+fn listed(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
 impl Settings {
-    fn check(&self) -> Result<(), String> {
-        let well_formed = |word: &str| {
-            (2..=16).contains(&word.len())
-                && word.starts_with(|c: char| c.is_ascii_lowercase())
-                && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
-        };
-        if !well_formed(&self.brand) {
-            return Err("brand must be 2 to 16 of a-z and 0-9, beginning with a letter".to_owned());
-        }
-        let extra = self.extra_header_prefix.to_ascii_lowercase();
-        if !extra.is_empty() && !well_formed(&extra) {
-            return Err("extra_header_prefix must be 2 to 16 of a-z and 0-9, beginning with a letter".to_owned());
-        }
-        if self.stream_seconds == 0 || self.stream_seconds >= 60 {
-            return Err("stream_seconds must be from 1 to 59: clients give up after 60".to_owned());
-        }
-        if self.memory_bytes == 0 {
-            return Err("memory_bytes must be at least 1: clients divide by it".to_owned());
-        }
-        if self.memory_value_bytes > 1_800_000 {
-            return Err("memory_value_bytes must be at most 1800000: a value is one row".to_owned());
-        }
-        if self.channels_per_agent > 1_000 {
-            return Err("channels_per_agent must be at most 1000: they are read at once".to_owned());
-        }
-        if self.pay_reads_seconds > 30 {
-            return Err("pay_reads_seconds must be at most 30".to_owned());
-        }
-        self.check_budgets()?;
-        if self.client_seconds == 0 {
-            return Err("client_seconds must be at least 1".to_owned());
-        }
-        // A name that is written wrongly would fetch nothing and say nothing.
-        let mut jobs = self.fetch_sources.split(',').map(str::trim).filter(|name| !name.is_empty());
-        if let Some(name) = jobs.find(|name| !FETCH_SOURCES.contains(name)) {
-            let known = FETCH_SOURCES.join(", ");
-            return Err(format!("fetch_sources takes {known}, by comma, not {name:?}"));
-        }
-        let contact = &self.security_contact;
-        let is_contact = contact.starts_with("mailto:") || contact.starts_with("https://");
-        if !contact.is_empty() && (!is_contact || contact.chars().any(|c| c.is_control() || c.is_whitespace())) {
-            return Err("security_contact must be a mailto: or https: address".to_owned());
-        }
-        if let Some(text) = self.origins().find(|text| *text != "*" && PageOrigin::parse(text).is_none()) {
-            return Err(format!(
-                "allowed_origins takes origins such as https://app.example.org, by comma, not {text:?}"
-            ));
-        }
-        if !matches!(self.agent_key_format.as_str(), "prefixed" | "hex") {
-            return Err("agent_key_format must be prefixed or hex".to_owned());
-        }
-        if !LOG_LEVELS.contains(&self.log_level.as_str()) {
-            return Err(format!("log_level must be one of {}", LOG_LEVELS.join(", ")));
-        }
-        if !self.metrics_listen.is_empty() && self.metrics_listen.parse::<SocketAddr>().is_err() {
-            return Err("metrics_listen must be an address with a port, such as 127.0.0.1:9187".to_owned());
-        }
-        if !matches!(self.ledger_reads.as_str(), "open" | "parties") {
-            return Err("ledger_reads must be open or parties".to_owned());
-        }
-        if self.admin_keys().is_none() {
-            return Err("ledger_admin_keys must be base64 keys with roles, by comma: <base64>:all".to_owned());
-        }
-        if Networks::parse(&self.allow_outbound).is_none() {
-            return Err("allow_outbound must be networks such as 127.0.0.0/8, by comma".to_owned());
-        }
-        if Networks::parse(&self.trusted_proxies).is_none() {
-            return Err("trusted_proxies must be addresses or networks such as 10.0.0.0/8, by comma".to_owned());
-        }
-        if !self.client_address_header.is_empty() && HeaderName::try_from(&self.client_address_header).is_err() {
-            return Err("client_address_header must be the name of a header".to_owned());
-        }
-        if !self.fetch_since.is_empty() && crate::Timestamp::parse(&self.fetch_since).is_none() {
-            return Err("fetch_since must be a day such as 2026-01-31".to_owned());
-        }
-        Ok(())
-    }
-
     /// What `allowed_origins` lists.
     pub fn origins(&self) -> impl Iterator<Item = &str> {
-        self.allowed_origins.split(',').map(str::trim).filter(|text| !text.is_empty())
+        listed(&self.allowed_origins)
+    }
+
+    /// What `acme_domains` lists.
+    pub fn acme_names(&self) -> impl Iterator<Item = &str> {
+        listed(&self.acme_domains)
+    }
+
+    /// What `acme_contact` lists.
+    pub fn acme_contacts(&self) -> impl Iterator<Item = &str> {
+        listed(&self.acme_contact)
     }
 
     /// Whether somebody set this setting, be it to the default.
@@ -435,35 +405,6 @@ impl Settings {
             ADMIN_ROLES.contains(&role.trim()).then_some((key, role.trim()))
         });
         keys.collect::<Option<Vec<_>>>().filter(|keys| keys.len() <= MAX_ADMIN_KEYS)
-    }
-
-    fn check_budgets(&self) -> Result<(), String> {
-        // A budget of nothing would refuse everybody; less than one body or page would refuse those.
-        let least = [
-            ("streams_per_agent", u64::from(self.streams_per_agent), 1),
-            ("streams", self.streams.into(), 1),
-            ("connections", self.connections.into(), 1),
-            ("connections_per_address", self.connections_per_address.into(), 1),
-            ("heads", self.heads.into(), 4),
-            ("http2_streams", self.http2_streams.into(), 1),
-            ("stream_bytes", self.stream_bytes, 1_024),
-            ("streams_bytes", self.streams_bytes, 1 << 20),
-            ("body_bytes", self.body_bytes, LEAST_BODY_BYTES),
-            ("head_bytes", self.head_bytes.into(), 8_192),
-            ("http2_window_bytes", self.http2_window_bytes.into(), 65_535),
-        ];
-        if let Some((name, _, least)) = least.iter().find(|(_, value, least)| value < least) {
-            return Err(format!("{name} must be at least {least}"));
-        }
-        let most = [
-            ("stream_bytes", self.stream_bytes, PAGE_BYTES),
-            ("head_bytes", self.head_bytes.into(), 1 << 20),
-            ("http2_window_bytes", self.http2_window_bytes.into(), 16 << 20),
-        ];
-        match most.iter().find(|(_, value, most)| value > most) {
-            Some((name, _, most)) => Err(format!("{name} must be at most {most}")),
-            None => Ok(()),
-        }
     }
 
     /// The form of new keys of agents.
@@ -573,8 +514,13 @@ mod tests {
             ("memory_bytes", "0"),
             ("memory_value_bytes", "1800001"),
             ("channels_per_agent", "1001"),
-            ("log_level", "debug"),
+            ("log_level", "verbose"),
+            ("log_format", "xml"),
             ("metrics_listen", "localhost"),
+            ("redirect_listen", "80"),
+            ("acme_domains", "https://a.example"),
+            ("acme_contact", "a@example.org"),
+            ("acme_directory", "http://a.example/dir"),
             ("nonsense", "1"),
         ] {
             assert!(settings.clone().set(name, value).is_err(), "{name}={value}");

@@ -1,5 +1,6 @@
 //! Flags and subcommands.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -53,7 +54,10 @@ pub enum Command {
     /// Serve the data file (the default without a subcommand).
     Serve,
     /// Print every setting with its value, source and meaning.
-    Config,
+    Config {
+        #[command(subcommand)]
+        command: Option<ConfigCommand>,
+    },
     /// Import measurements, lists and reference data. Importing twice changes nothing.
     Import(Import),
     /// Say what raw OONI documents show: accessible, blocked, down or unknown.
@@ -399,6 +403,17 @@ pub enum AgentsCommand {
 }
 
 #[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Print a settings file with every setting, its default and its unit as comments.
+    Init,
+    /// Say what is wrong with a settings file, and with the files that it names.
+    Check {
+        /// The settings file.
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 pub enum DbCommand {
     /// Show what the file holds.
     Info {
@@ -412,6 +427,19 @@ pub enum DbCommand {
     Backup {
         /// The copy; must not exist yet.
         file: PathBuf,
+    },
+    /// Write a file that no server uses anew, without the space that removed rows left.
+    Compact,
+    /// Put a backup in the place of the data file. It is checked first.
+    Restore {
+        /// The backup; its keys are beside it, in FILE.key.
+        file: PathBuf,
+        /// Only check that the backup can be restored.
+        #[arg(long)]
+        check: bool,
+        /// Put it in the place of a data file that exists; what is in that file only is lost.
+        #[arg(long, conflicts_with = "check")]
+        replace: bool,
     },
     /// Remove everything that came from one source.
     DropSource {
@@ -555,6 +583,11 @@ pub enum IncidentsCommand {
 impl Common {
     /// The settings in force.
     pub fn config(&self) -> Result<Config, String> {
+        self.config_at(None)
+    }
+
+    /// The same for a server whose service manager listens on this address.
+    pub fn config_at(&self, at: Option<SocketAddr>) -> Result<Config, String> {
         let mut flags = Vec::new();
         for pair in &self.set {
             let (name, value) = pair.split_once('=').ok_or_else(|| format!("--set takes NAME=VALUE, not {pair:?}"))?;
@@ -572,6 +605,7 @@ impl Common {
         if self.access_log {
             flags.push(("access_log".to_owned(), "true".to_owned()));
         }
+        flags.extend(at.map(|address| ("listen".to_owned(), address.to_string())));
         Config::load(self.config.as_deref(), |name| std::env::var(name).ok(), &flags)
     }
 }

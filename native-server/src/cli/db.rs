@@ -10,13 +10,15 @@ use http::Method;
 use super::args::{Common, DbCommand};
 use super::client::Client;
 use crate::keyfile;
-use crate::store::{Options, Store, scrub};
+use crate::store::{self, Options, Store, scrub};
 
 pub fn run(common: &Common, command: &DbCommand) -> Result<(), String> {
     match command {
         DbCommand::Info { json } => info(&Client::open_looking(common)?, *json),
         DbCommand::Check => check(common),
         DbCommand::Backup { file } => backup(common, file),
+        DbCommand::Compact => compact(common),
+        DbCommand::Restore { file, check, replace } => super::restore::run(common, file, (*check, *replace)),
         DbCommand::DropSource { name, json } => super::sweep::drop_source(common, name, *json),
     }
 }
@@ -57,19 +59,24 @@ fn check_there(common: &Common, url: &str) -> Result<(), String> {
     let client = Client::open(common, false)?;
     let done: Scrubbed = client.request(Method::POST, "/v1/admin/scrub", Bytes::new())?.read()?;
     match done.supported {
-        true => verdict(url, &done.found),
-        false => {
-            say!("{url}: {}", done.note.unwrap_or_default());
-            Ok(())
-        }
+        true => say!("{}", verdict(url, &done.found)?),
+        false => say!("{url}: {}", done.note.unwrap_or_default()),
     }
+    Ok(())
 }
 
 fn check_here(common: &Common) -> Result<(), String> {
-    let options = Options { must_exist: true, looking: true, ..Options::new(&common.data) };
+    say!("{}", check_file(&common.data)?);
+    Ok(())
+}
+
+/// Reads a whole file that no server uses, without changing it, and says that it is sound. The error says what is
+/// damaged.
+pub fn check_file(data: &Path) -> Result<String, String> {
+    let options = Options { must_exist: true, looking: true, ..Options::new(data) };
     let store = Store::open(options).map_err(|error| error.to_string())?;
     let found = scrub(&store, &|_| {}).map_err(|error| error.into_details().message.into_owned())?;
-    let name = common.data.display().to_string();
+    let name = data.display().to_string();
     if found.damaged == 0 {
         let unclean = store.was_unclean();
         match store.check() {
@@ -86,13 +93,12 @@ fn check_here(common: &Common) -> Result<(), String> {
     verdict(&name, &found)
 }
 
-fn verdict(name: &str, found: &Scrub) -> Result<(), String> {
+fn verdict(name: &str, found: &Scrub) -> Result<String, String> {
     if found.converting {
         eprintln!("{name} has pages without checksums, from an earlier version; a server that runs on it adds them");
     }
     if found.damaged == 0 {
-        say!("{name} is sound ({} pages, {} rows)", found.pages, found.rows);
-        return Ok(());
+        return Ok(format!("{name} is sound ({} pages, {} rows)", found.pages, found.rows));
     }
     found.damage.iter().for_each(|damage| eprintln!("{}", told(damage)));
     Err(format!(
@@ -112,6 +118,17 @@ fn told(damage: &Damage) -> String {
     text.push_str(&format!(", keys above {}", bound(&damage.after, "all others")));
     text.push_str(&format!(" up to {}", bound(&damage.up_to, "the last")));
     text
+}
+
+fn compact(common: &Common) -> Result<(), String> {
+    if common.to.is_some() {
+        return Err("the file of a running server cannot be compacted: stop the server, then run this command on the \
+                    file, with --data"
+            .to_owned());
+    }
+    let done = store::compact(&common.data)?;
+    say!("{}: {} bytes before, {} now, {} of them rows", common.data.display(), done.before, done.after, done.rows);
+    Ok(())
 }
 
 fn backup(common: &Common, file: &Path) -> Result<(), String> {

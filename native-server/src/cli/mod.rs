@@ -7,6 +7,7 @@
 //! | `backtest` | tests the shutdown forecast on past years |
 //! | `classify` | judges single OONI documents |
 //! | `client` | the data file in this process, or a running server |
+//! | `config` | shows settings, and checks a file of them |
 //! | `db` | inspects, checks and copies the data file |
 //! | `evaluate` | measures the classifier on labelled measurements |
 //! | `forecast` | forecast models |
@@ -18,6 +19,7 @@
 //! | `moving` | `dump` and `load` |
 //! | `peers` | peers of the relay |
 //! | `probe` | a measuring probe |
+//! | `restore` | checks a backup and puts it in the place of the data file |
 //! | `serve` | the server |
 //! | `spill` | the file of sorted runs of an import |
 //! | `sweep` | background work over all countries |
@@ -45,6 +47,7 @@ mod args;
 mod backtest;
 mod classify;
 mod client;
+mod config;
 mod db;
 mod evaluate;
 mod forecast;
@@ -56,6 +59,7 @@ mod mcp;
 mod moving;
 mod peers;
 mod probe;
+mod restore;
 mod serve;
 mod spill;
 mod sweep;
@@ -72,9 +76,10 @@ use crate::log;
 /// Runs the program and returns its exit code.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
+    log::install();
     let result = match &cli.command {
         None | Some(Command::Serve) => serve::run(&cli.common),
-        Some(Command::Config) => config(&cli.common),
+        Some(Command::Config { command }) => config::run(&cli.common, command.as_ref()),
         Some(Command::Classify(command)) => classify::run(&cli.common, command),
         Some(Command::Evaluate(command)) => evaluate::run(&cli.common, command),
         Some(Command::Import(command)) => import::run(&cli.common, command),
@@ -99,9 +104,4 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn config(common: &args::Common) -> Result<(), String> {
-    write_out!("{}", common.config()?.listing());
-    Ok(())
 }

@@ -1,17 +1,19 @@
 //! `heliograph serve`: runs the server on the data file until it is told to stop.
 
 use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use heliograph_core::engine::runtime::Runtime;
 use heliograph_core::engine::settings::Settings;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 
 use super::args::Common;
-use crate::proxies;
+use crate::runtime::Native;
 use crate::server::Deployment;
 use crate::store::Options;
-use crate::{log, metrics};
+use crate::tls::Tls;
+use crate::{config, log, metrics, proxies, redirect, reload, supervisor};
 
 /// Descriptors that a server needs besides its connections: for files, but at most half of all descriptors, and for
 /// requests to other hosts, but at most an eighth of all.
@@ -23,59 +25,99 @@ const OUTGOING: u64 = 1_024;
 /// in no order.
 const REQUESTS_AT_ONCE: u32 = 8;
 
-/// Settings that SIGHUP puts in force.
-#[cfg(unix)]
-const RELOADED: [&str; 2] = ["log_level", "access_log"];
+/// Where clients come in.
+struct Entrance {
+    listener: TcpListener,
+    /// Such as `https://127.0.0.1:8787`.
+    address: String,
+}
 
 pub fn run(common: &Common) -> Result<(), String> {
-    let config = common.config()?;
+    // Before there are threads.
+    let socket = supervisor::socket()?;
+    let at = socket.as_ref().map(|socket| socket.local_addr().map_err(|error| error.to_string())).transpose()?;
+    let config = common.config_at(at)?;
     log::begin(&config.settings);
+    for told in config::strange_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
+        log::warning!("{told}");
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .event_interval(REQUESTS_AT_ONCE)
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start: {error}"))?;
-    runtime.block_on(async move {
-        listen_for_reload(common.clone(), config.settings.clone());
-        let mut settings = config.settings;
-        let listener = TcpListener::bind(&settings.listen)
-            .await
-            .map_err(|error| format!("cannot listen on {}: {error}", settings.listen))?;
-        let address = listener.local_addr().map_err(|error| error.to_string())?;
-        if settings.public_url.is_empty() {
-            settings.public_url = format!("http://{address}");
-        }
-        let measuring = listen_for_metrics(&settings.metrics_listen).await?;
-        let hints = hints(&settings.public_url, &settings.demo_key);
-        let deployment = Deployment::open(settings, Options::new(&common.data)).await?;
-        // Continue a rotation that was interrupted.
-        deployment.native().rotation.wake(deployment.native());
-        let descriptors = raise_descriptor_limit();
-        log::info!("{}", proxies::in_force(&deployment.native().environment().settings));
-        log::info!("data: {}", common.data.display());
-        // A log has no use for them.
-        if std::io::stderr().is_terminal() {
-            eprint!("{hints}");
-        }
-        let measured =
-            measuring.map(|listener| tokio::spawn(metrics::listener::run(listener, deployment.native().clone())));
-        say!("listening on http://{address}");
-        std::io::stdout().flush().map_err(|error| error.to_string())?;
-        crate::serve::run(listener, deployment.native().clone(), descriptors, stop_signal()).await;
-        measured.iter().for_each(JoinHandle::abort);
-        deployment.close().await;
-        Ok(())
-    })
+    runtime.block_on(serve(common.clone(), at, config.settings, socket))
 }
 
-/// The listener of the setting `metrics_listen`, if there is one.
-async fn listen_for_metrics(address: &str) -> Result<Option<TcpListener>, String> {
+async fn serve(
+    common: Common,
+    at: Option<SocketAddr>,
+    mut settings: Settings,
+    socket: Option<std::net::TcpListener>,
+) -> Result<(), String> {
+    let hangup = Hangup::catch();
+    let tls = Tls::of(&settings, &common.data)?;
+    let Entrance { listener, address } = entrance(&settings.listen, socket, tls.is_some()).await?;
+    if settings.public_url.is_empty() {
+        settings.public_url.clone_from(&address);
+    }
+    let measuring = listen_beside(&settings.metrics_listen, "metrics_listen").await?;
+    let redirecting = listen_beside(&settings.redirect_listen, "redirect_listen").await?;
+    let hints = hints(&settings.public_url, &settings.demo_key);
+    let deployment = Deployment::open(settings, Options::new(&common.data)).await?;
+    let native = deployment.native().clone();
+    // Continue a rotation that was interrupted.
+    native.rotation.wake(&native);
+    let descriptors = raise_descriptor_limit();
+    log::info!("{}", proxies::in_force(&native.environment().settings));
+    log::info!("data: {}", common.data.display());
+    // A log has no use for them.
+    if std::io::stderr().is_terminal() {
+        eprint!("{hints}");
+    }
+    let mut beside = tokio::task::JoinSet::new();
+    if let Some(tls) = tls {
+        let _ = native.tls.set(tls.clone());
+        beside.spawn(async move { tls.renew().await });
+    }
+    if let Some(listener) = measuring {
+        beside.spawn(metrics::listener::run(listener, native.clone()));
+    }
+    if let Some(listener) = redirecting {
+        beside.spawn(redirect::run(listener, native.clone()));
+    }
+    beside.spawn(hangup.reload(common, at, native.clone()));
+    beside.spawn(supervisor::watchdog());
+    say!("listening on {address}");
+    std::io::stdout().flush().map_err(|error| error.to_string())?;
+    supervisor::ready();
+    crate::serve::run(listener, native, descriptors, stop_signal()).await;
+    beside.shutdown().await;
+    deployment.close().await;
+    Ok(())
+}
+
+/// Listens on the address, or takes the socket that the service manager listens on.
+async fn entrance(listen: &str, socket: Option<std::net::TcpListener>, tls: bool) -> Result<Entrance, String> {
+    let refuse = |error: std::io::Error| format!("cannot listen on {listen}: {error}");
+    let listener = match socket {
+        Some(socket) => TcpListener::from_std(socket),
+        None => TcpListener::bind(listen).await,
+    };
+    let listener = listener.map_err(refuse)?;
+    let scheme = if tls { "https" } else { "http" };
+    let address = format!("{scheme}://{}", listener.local_addr().map_err(refuse)?);
+    Ok(Entrance { listener, address })
+}
+
+/// The listener of a setting that names one more address, if it does.
+async fn listen_beside(address: &str, setting: &str) -> Result<Option<TcpListener>, String> {
     if address.is_empty() {
         return Ok(None);
     }
-    let refuse = |error: std::io::Error| format!("cannot listen on {address} for metrics: {error}");
+    let refuse = |error: std::io::Error| format!("cannot listen on {address} ({setting}): {error}");
     let listener = TcpListener::bind(address).await.map_err(refuse)?;
-    log::info!("metrics on http://{}{}", listener.local_addr().map_err(refuse)?, metrics::PATH);
+    log::info!("{setting}: http://{}", listener.local_addr().map_err(refuse)?);
     Ok(Some(listener))
 }
 
@@ -111,37 +153,47 @@ fn raise_descriptor_limit() -> u64 {
     }
 }
 
-/// Reads the settings again at each SIGHUP, which would end the process otherwise (decision hangup-reloads).
-#[cfg(unix)]
-fn listen_for_reload(common: Common, running: Settings) {
-    match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()) {
-        Ok(mut hangup) => drop(tokio::spawn(async move {
-            while hangup.recv().await.is_some() {
-                reload(&common, &running);
+/// The signal SIGHUP, which would end the process if it were not caught (decision hangup-reloads).
+struct Hangup(#[cfg(unix)] Option<tokio::signal::unix::Signal>);
+
+impl Hangup {
+    #[cfg(unix)]
+    fn catch() -> Hangup {
+        let caught = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup());
+        if let Err(error) = &caught {
+            log::warning!("SIGHUP will end the server: {error}");
+        }
+        Hangup(caught.ok())
+    }
+
+    #[cfg(not(unix))]
+    fn catch() -> Hangup {
+        Hangup()
+    }
+
+    /// Reads the settings again at each signal.
+    #[cfg(unix)]
+    async fn reload(self, common: Common, at: Option<SocketAddr>, native: Arc<Native>) {
+        let Some(mut signal) = self.0 else { return };
+        while signal.recv().await.is_some() {
+            supervisor::reloading();
+            let read = common.config_at(at).and_then(|config| {
+                let outcome = native.put_in_force(&config.settings)?;
+                log::begin(&native.environment().settings);
+                Ok(outcome)
+            });
+            match read {
+                Ok(outcome) => reload::tell(&outcome),
+                Err(error) => log::error!("the settings stay as they are: {error}"),
             }
-        })),
-        Err(error) => log::warning!("SIGHUP will end the server: {error}"),
+            // Timers that rested because the deployment was closed are looked at with the next commit.
+            let _ = native.writer.probe().await;
+            supervisor::ready();
+        }
     }
-}
 
-#[cfg(not(unix))]
-fn listen_for_reload(_common: Common, _running: Settings) {}
-
-/// Takes over what can change while the server runs, and says which settings wait for the next start.
-#[cfg(unix)]
-fn reload(common: &Common, running: &Settings) {
-    let settings = match common.config() {
-        Ok(config) => config.settings,
-        Err(error) => return log::error!("the settings stay as they are: {error}"),
-    };
-    log::begin(&settings);
-    let waits = |name: &str| !RELOADED.contains(&name) && settings.get(name) != running.get(name);
-    let waiting: Vec<&str> = Settings::ALL.iter().map(|setting| setting.name).filter(|name| waits(name)).collect();
-    let (level, requests) = (&settings.log_level, settings.access_log);
-    log::info!("settings read again: log_level is {level}, access_log is {requests}");
-    if !waiting.is_empty() {
-        log::warning!("these settings have changed and wait for the next start: {}", waiting.join(", "));
-    }
+    #[cfg(not(unix))]
+    async fn reload(self, _common: Common, _at: Option<SocketAddr>, _native: Arc<Native>) {}
 }
 
 /// Ends at Ctrl-C or SIGTERM.
@@ -162,5 +214,6 @@ async fn stop_signal() {
     }
     #[cfg(not(unix))]
     drop(interrupt.await);
+    supervisor::stopping();
     log::info!("stopping");
 }

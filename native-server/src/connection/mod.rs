@@ -46,13 +46,15 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::budgets::{Budgets, Charge};
+use crate::current::Current;
 use crate::log;
 use crate::queue::Queue;
+use crate::tls::Tls;
 use answer::Answer;
 pub use answer::Content;
 use heads::Heads;
 use marks::{LOOKS, Marks, Turn, Watch};
-use refusal::Socket;
+use refusal::{Socket, Wire};
 
 /// Bytes that the system accepts for a client beyond those in transit. Without this limit a client that reads nothing
 /// could make the system keep megabytes.
@@ -68,7 +70,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 const QUIET: Duration = Duration::from_secs(60 * 60);
 
 /// The limits of connections.
-#[derive(Clone)]
 pub struct Limits {
     /// How long a client may keep a connection waiting.
     pub patience: Duration,
@@ -93,6 +94,31 @@ impl Limits {
     }
 }
 
+/// The limits of the connections of a listener, as the settings say that are in force.
+pub struct Door {
+    descriptors: u64,
+    limits: Current<Arc<Limits>>,
+}
+
+impl Door {
+    /// With at most `descriptors` connections; `queue` has the data that clients have not read yet.
+    pub fn new(settings: &Settings, descriptors: u64, queue: Arc<Queue>) -> Door {
+        let limits = Limits::new(settings, Budgets::new(settings, descriptors), queue);
+        Door { descriptors, limits: Current::new(Arc::new(limits)) }
+    }
+
+    pub fn limits(&self) -> &Arc<Limits> {
+        self.limits.get()
+    }
+
+    /// Connections to come have the limits of these settings. What is held now counts as before.
+    pub fn adjust(&self, settings: &Settings) {
+        let running = self.limits();
+        let budgets = running.budgets.with(settings, self.descriptors);
+        self.limits.replace(Arc::new(Limits::new(settings, budgets, running.queue.clone())));
+    }
+}
+
 tokio::task_local! {
     /// Set while a request is answered: notifying it ends the connection.
     static CUT: Arc<Notify>;
@@ -106,8 +132,8 @@ pub fn cut() -> Arc<Notify> {
 /// Answers requests until `shutdown` ends, then lets open ones finish. This future ends when the last connection has
 /// been accepted; the future that it returns ends with the last connection.
 pub async fn accept<F, R>(
-    listener: TcpListener,
-    limits: Limits,
+    (listener, tls): (TcpListener, Option<Arc<Tls>>),
+    limits: impl Fn() -> Arc<Limits>,
     answer: F,
     shutdown: impl Future<Output = ()>,
 ) -> impl Future<Output = ()>
@@ -117,25 +143,29 @@ where
 {
     let (stop, stopping) = watch::channel(());
     let mut shutdown = pin!(shutdown);
-    let mut door = Door { listener, quiet_until: None };
-    let limits = Arc::new(limits);
+    let mut entrance = Entrance { listener, quiet_until: None };
     let leaving = Arc::new(Semaphore::new(TURNED_AWAY));
     loop {
         let (socket, peer) = tokio::select! {
-            accepted = door.next() => accepted,
+            accepted = entrance.next() => accepted,
             () = &mut shutdown => break,
         };
+        let limits = limits();
         let address = limits.budgets.address(peer.ip());
         match limits.budgets.connections.take(address, 1) {
             Some(place) => {
                 prepare(&socket);
-                tokio::spawn(serve(socket, peer.ip(), limits.clone(), answer.clone(), stopping.clone(), place));
+                let talk = Talk { peer: peer.ip(), limits, answer: answer.clone(), stopping: stopping.clone(), place };
+                match tls.clone() {
+                    None => tokio::spawn(talk.on(socket)),
+                    Some(tls) => tokio::spawn(talk.secured(tls, socket)),
+                };
             }
             // With more such clients, they are disconnected without an answer.
             None => drop(leaving.clone().try_acquire_owned().map(|leave| tokio::spawn(turn_away(socket, leave)))),
         }
     }
-    drop((door, stopping));
+    drop((entrance, stopping));
     // It fails when nobody is connected.
     let _ = stop.send(());
     async move { stop.closed().await }
@@ -149,12 +179,12 @@ fn prepare(socket: &TcpStream) {
 }
 
 /// The listener that accepts connections.
-struct Door {
+struct Entrance {
     listener: TcpListener,
     quiet_until: Option<Instant>,
 }
 
-impl Door {
+impl Entrance {
     /// The next connection. While the system has no descriptor for it, open connections continue.
     async fn next(&mut self) -> (TcpStream, SocketAddr) {
         use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
@@ -188,14 +218,39 @@ async fn turn_away<P>(mut socket: TcpStream, _leave: P) {
     let _ = tokio::time::timeout(TURNING_AWAY, telling).await;
 }
 
-async fn serve<F, R>(
-    socket: TcpStream,
+/// What a connection begins with.
+struct Talk<F> {
     peer: IpAddr,
     limits: Arc<Limits>,
     answer: F,
-    mut stopping: watch::Receiver<()>,
-    _place: Charge,
-) where
+    stopping: watch::Receiver<()>,
+    place: Charge,
+}
+
+impl<F, R> Talk<F>
+where
+    F: Fn(IpAddr, http::Request<Incoming>) -> R + Send + Sync + 'static,
+    R: Future<Output = http::Response<Content>> + Send + 'static,
+{
+    /// Answers requests after the handshake, for which a client has as long as for a head.
+    async fn secured(self, tls: Arc<Tls>, socket: TcpStream) {
+        match tokio::time::timeout(self.limits.patience, tls.accept(socket)).await {
+            Ok(Ok(Some(stream))) => Box::pin(self.on(stream)).await,
+            Ok(Ok(None)) => {}
+            Ok(Err(error)) => log::debug!("{}: no TLS: {error}", self.peer),
+            Err(_) => log::debug!("{}: the handshake of TLS took too long", self.peer),
+        }
+    }
+
+    async fn on(self, socket: impl Wire) {
+        let Talk { peer, limits, answer, stopping, place } = self;
+        serve(socket, peer, limits, answer, stopping).await;
+        drop(place);
+    }
+}
+
+async fn serve<F, R>(socket: impl Wire, peer: IpAddr, limits: Arc<Limits>, answer: F, mut stopping: watch::Receiver<()>)
+where
     F: Fn(IpAddr, http::Request<Incoming>) -> R + Send + Sync + 'static,
     R: Future<Output = http::Response<Content>> + Send + 'static,
 {
@@ -248,15 +303,15 @@ async fn serve<F, R>(
 }
 
 /// A socket that marks the times when there is no room to send.
-struct Marked {
-    socket: TokioIo<Socket>,
+struct Marked<S> {
+    socket: TokioIo<Socket<S>>,
     /// Stalls so far.
     stalls: u64,
     stalled: bool,
     marks: Arc<Marks>,
 }
 
-impl Marked {
+impl<S> Marked<S> {
     fn mark<T>(&mut self, sent: Poll<T>) -> Poll<T> {
         if sent.is_pending() != self.stalled {
             self.stalled = sent.is_pending();
@@ -267,13 +322,13 @@ impl Marked {
     }
 }
 
-impl Read for Marked {
+impl<S: Wire> Read for Marked<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_read(cx, buf)
     }
 }
 
-impl Write for Marked {
+impl<S: Wire> Write for Marked<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let sent = Pin::new(&mut self.socket).poll_write(cx, buf);
         self.mark(sent)

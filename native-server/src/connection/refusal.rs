@@ -4,7 +4,7 @@
 //! router: the library refuses it with an empty body. Every error of this service has the error body, so the connection
 //! writes that body in place of the library's answer.
 
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, Write as _};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -13,12 +13,55 @@ use heliograph_core::Error;
 use heliograph_core::engine::http::{self as routes, Body};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
 
 use super::heads::Heads;
 
+/// What a connection runs on.
+pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin + 'static {
+    /// Sends the last words of a connection, as far as that is possible without waiting. What the client sent is read,
+    /// because the system would discard the last words if bytes of the client stayed unread.
+    fn part(&mut self, words: &[u8]);
+}
+
+impl Wire for TcpStream {
+    fn part(&mut self, words: &[u8]) {
+        discard(self);
+        let _ = self.try_write(words);
+    }
+}
+
+impl Wire for TlsStream<TcpStream> {
+    fn part(&mut self, words: &[u8]) {
+        let (socket, connection) = self.get_mut();
+        discard(socket);
+        let _ = connection.writer().write_all(words);
+        connection.send_close_notify();
+        while connection.wants_write() && connection.write_tls(&mut AtOnce(socket)).is_ok_and(|sent| sent > 0) {}
+    }
+}
+
+fn discard(socket: &TcpStream) {
+    let mut scratch = [0; 4 * 1024];
+    while socket.try_read(&mut scratch).is_ok_and(|length| length > 0) {}
+}
+
+/// Writes what the system takes without waiting.
+struct AtOnce<'a>(&'a TcpStream);
+
+impl io::Write for AtOnce<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A socket that puts the error body into empty refusals of the library, and counts heads that come in parts.
-pub struct Socket {
-    socket: TcpStream,
+pub struct Socket<S> {
+    socket: S,
     refusal: Option<Refusal>,
     heads: Heads,
 }
@@ -30,19 +73,16 @@ struct Refusal {
     replaces: usize,
 }
 
-impl Socket {
-    pub fn new(socket: TcpStream, heads: Heads) -> Socket {
+impl<S: Wire> Socket<S> {
+    pub fn new(socket: S, heads: Heads) -> Socket<S> {
         Socket { socket, refusal: None, heads }
     }
 
     /// Tells the client that no more half heads are accepted, as far as that is possible without waiting.
-    fn give_up(&self) -> io::Error {
+    fn give_up(&mut self) -> io::Error {
         let refusal =
             whole(Error::busy("The server reads as many half requests as it may; send the head in one piece."));
-        let mut scratch = [0; 4 * 1024];
-        // If bytes of the client stayed unread, the system would discard the refusal.
-        while self.socket.try_read(&mut scratch).is_ok_and(|length| length > 0) {}
-        let _ = self.socket.try_write(&refusal);
+        self.socket.part(&refusal);
         io::ErrorKind::ConnectionAborted.into()
     }
 
@@ -69,7 +109,7 @@ impl Socket {
     }
 }
 
-impl AsyncRead for Socket {
+impl<S: Wire> AsyncRead for Socket<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         match Pin::new(&mut self.socket).poll_read(cx, buffer) {
@@ -85,7 +125,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl<S: Wire> AsyncWrite for Socket<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match ready!(self.refuse(cx, bytes)) {
             Some(refused) => Poll::Ready(refused),

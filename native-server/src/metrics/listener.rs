@@ -10,8 +10,7 @@ use http::{Method, StatusCode};
 use tokio::net::TcpListener;
 
 use super::PATH;
-use crate::budgets::Budgets;
-use crate::connection::{self, Content};
+use crate::connection::{self, Content, Door};
 use crate::queue::Queue;
 use crate::runtime::Native;
 use crate::serve::outgoing;
@@ -22,13 +21,12 @@ const CONNECTIONS: u64 = 16;
 /// Answers until the task ends.
 pub async fn run(listener: TcpListener, native: Arc<Native>) {
     let settings = &native.environment().settings;
-    let (budgets, queue) = (Budgets::new(settings, CONNECTIONS), Queue::new(settings.streams_bytes));
-    let limits = connection::Limits::new(settings, budgets, queue);
+    let door = Door::new(settings, CONNECTIONS, Queue::new(settings.streams_bytes));
     let answer = move |_peer, request: http::Request<_>| {
         let native = native.clone();
         async move { answer(&native, request.method(), request.uri().path()).await }
     };
-    connection::accept(listener, limits, answer, std::future::pending()).await.await;
+    connection::accept((listener, None), || door.limits().clone(), answer, std::future::pending()).await.await;
 }
 
 async fn answer(native: &Native, method: &Method, path: &str) -> http::Response<Content> {

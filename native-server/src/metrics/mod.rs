@@ -18,19 +18,18 @@ mod process;
 mod requests;
 mod text;
 
-use std::sync::OnceLock;
-
 use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::runtime;
 use heliograph_core::intelligence::fetch::FetchRows;
+use heliograph_core::intelligence::forecast::ServedModel;
 use heliograph_core::intelligence::world;
 use heliograph_core::relay::agent::websocket;
+use heliograph_core::relay::directory::stats;
 use heliograph_core::{Error, Result};
 
 pub use counts::{Counter, Times};
 pub use requests::{Requests, Slot};
 
-use crate::budgets::Budgets;
 use crate::runtime::Native;
 
 /// Path of the metrics.
@@ -41,8 +40,8 @@ pub struct Metrics {
     pub requests: Requests,
     /// Where WebSockets are counted, which pass by the router.
     pub websockets: Slot,
-    /// Those of the listener; absent in a command that serves nobody.
-    pub budgets: OnceLock<Budgets>,
+    /// Requests to other hosts, by the first digit of the status of their answer; the first counts those without one.
+    pub outgoing: [Counter; 6],
 }
 
 impl Default for Metrics {
@@ -50,7 +49,7 @@ impl Default for Metrics {
         let routes = PROGRAM.routes().map(|route| (route.method.to_string(), route.path));
         let websockets = PROGRAM.routes().position(|route| route.path == websocket::PATH);
         let websockets = websockets.map_or(Slot::None, Slot::Route);
-        Metrics { requests: Requests::of(routes), websockets, budgets: OnceLock::new() }
+        Metrics { requests: Requests::of(routes), websockets, outgoing: Default::default() }
     }
 }
 
@@ -69,6 +68,12 @@ pub struct StoreCounts {
 
 /// The text of everything that is counted.
 pub async fn text(native: &Native) -> Result<String> {
-    let sources = runtime::query(native, world::actor().name, &FetchRows).await.unwrap_or_default();
-    text::of(native, sources).map_err(Error::internal)
+    let world = || world::actor().name;
+    // What cannot be read now is left out; the other figures say why.
+    let known = text::Known {
+        sources: runtime::query(native, world(), &FetchRows).await.unwrap_or_default(),
+        model: runtime::query(native, world(), &ServedModel).await.ok().and_then(|(served, _)| Some(served?.0.trained)),
+        totals: runtime::query(native, stats::ACTOR, &stats::ReadTotals).await.ok(),
+    };
+    text::of(native, known).map_err(Error::internal)
 }

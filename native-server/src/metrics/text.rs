@@ -6,6 +6,7 @@ use std::fmt::Error;
 use heliograph_core::Timestamp;
 use heliograph_core::engine::time::SECOND;
 use heliograph_core::intelligence::fetch::FetchRow;
+use heliograph_core::relay::directory::stats::Totals;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, prometheus_text};
 use prometheus_client::metrics::MetricType;
@@ -19,10 +20,19 @@ use crate::{clock, log};
 type Labels<'a> = Vec<(&'a str, String)>;
 type Written = Result<(), Error>;
 
-/// The text, with what the world knows of the sources that are fetched.
-pub fn of(native: &Native, sources: BTreeMap<String, FetchRow>) -> Result<String, Error> {
+/// What actors know.
+pub struct Known {
+    /// The sources that are fetched.
+    pub sources: BTreeMap<String, FetchRow>,
+    /// When the forecast model that is served was trained.
+    pub model: Option<Timestamp>,
+    pub totals: Option<Totals>,
+}
+
+/// The text, with what actors know.
+pub fn of(native: &Native, known: Known) -> Result<String, Error> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Moment::of(native, sources)));
+    registry.register_collector(Box::new(Moment::of(native, known)));
     let mut text = String::new();
     prometheus_text::encode(&mut text, &registry)?;
     Ok(text)
@@ -72,7 +82,7 @@ struct Moment {
 }
 
 impl Moment {
-    fn of(native: &Native, sources: BTreeMap<String, FetchRow>) -> Moment {
+    fn of(native: &Native, known: Known) -> Moment {
         let mut moment = Moment::default();
         moment.one(
             "heliograph_build_info",
@@ -83,7 +93,9 @@ impl Moment {
         moment.requests(native.counted());
         moment.budgets(native);
         moment.storage(native);
-        moment.sources(sources);
+        moment.outgoing(native);
+        moment.actors(&known);
+        moment.sources(known.sources);
         moment.log();
         moment.process();
         moment
@@ -132,7 +144,7 @@ impl Moment {
 
     fn budgets(&mut self, native: &Native) {
         let mut all: Vec<(&'static str, [u64; 3])> = Vec::new();
-        if let Some(budgets) = native.counted().budgets.get() {
+        if let Some(budgets) = native.door.get().map(|door| &door.limits().budgets) {
             for (name, budget) in
                 [("connections", &budgets.connections), ("heads", &budgets.heads), ("body_bytes", &budgets.bodies)]
             {
@@ -156,6 +168,9 @@ impl Moment {
         self.push((Form::Gauge, "heliograph_budget_limit", "How much a budget has"), family(1));
         let help = "How often a budget had no room and the client was refused";
         self.push((Form::Counter, "heliograph_budget_refusals", help), family(2));
+        let help = "When the certificate of tls_certificate ends";
+        let ends = native.tls.get().and_then(|tls| tls.ends()).map(|at| ([], at as f64));
+        self.push((Form::Gauge, "heliograph_tls_certificate_ends_timestamp_seconds", help), ends);
         let help = "Bytes of streams and large answers that clients have not read yet";
         self.one("heliograph_unread_bytes", help, [], native.streams().queue().bytes() as f64);
     }
@@ -184,6 +199,36 @@ impl Moment {
         self.one("heliograph_damaged_pages", help, [], store.damaged_pages() as f64);
         let bytes = std::fs::metadata(store.path()).map_or(0, |meta| meta.len());
         self.one("heliograph_data_file_bytes", "Size of the data file", [], bytes as f64);
+        let help = "Size of the files of the journal, also of the one that waits to be used again";
+        self.one("heliograph_journal_file_bytes", help, [], store.journal_file_bytes() as f64);
+        let help = "Bytes that are free where the data file is";
+        self.push((Form::Gauge, "heliograph_disk_free_bytes", help), store.disk_free().map(|bytes| ([], bytes as f64)));
+        let (converting, scrubbed) = store.checksums();
+        let help = "When the whole data file was last compared with its checksums";
+        let values = scrubbed.map(|at| ([], at.0 as f64 / SECOND as f64));
+        self.push((Form::Gauge, "heliograph_scrub_last_timestamp_seconds", help), values);
+        let help = "1 while pages of an earlier version are given checksums";
+        self.one("heliograph_scrub_converting", help, [], f64::from(u8::from(converting)));
+    }
+
+    fn outgoing(&mut self, native: &Native) {
+        const CODES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
+        let counts = CODES.iter().zip(&native.counted().outgoing);
+        let values: Vec<_> = counts.map(|(code, count)| ([("code", (*code).to_owned())], count.get() as f64)).collect();
+        let help = "Requests to other hosts: deliveries, peers and sources, by status of the answer (none: no answer)";
+        self.push((Form::Counter, "heliograph_outgoing_requests", help), values);
+    }
+
+    fn actors(&mut self, known: &Known) {
+        let values = known.model.map(|at| ([], at.0 as f64 / SECOND as f64));
+        let help = "When the forecast model that is served was trained";
+        self.push((Form::Gauge, "heliograph_forecast_model_trained_timestamp_seconds", help), values);
+        if let Some(totals) = &known.totals {
+            let help = "Active agents; a minute or two late";
+            self.one("heliograph_agents", help, [], totals.agents as f64);
+            let help = "Messages that agents ever sent; a minute or two late";
+            self.counter("heliograph_messages", help, totals.messages);
+        }
     }
 
     fn sources(&mut self, sources: BTreeMap<String, FetchRow>) {

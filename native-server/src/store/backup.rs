@@ -26,7 +26,7 @@ const ROUNDS: usize = 8;
 /// With at most so many changed keys, the last round can copy them.
 const FEW: usize = 2_000;
 /// Memory for pages of the copy, in bytes.
-const CACHE: usize = 16 << 20;
+pub(super) const CACHE: usize = 16 << 20;
 
 pub(crate) type Keys = BTreeSet<Vec<u8>>;
 
@@ -137,7 +137,7 @@ fn begin(copy: &Database, durability: Durability) -> Result<WriteTransaction> {
 }
 
 /// Copies all rows in slices.
-fn copy_rows(store: &Store, copy: &Database) -> Result<()> {
+pub(super) fn copy_rows(store: &Store, copy: &Database) -> Result<()> {
     let mut after: Option<Vec<u8>> = None;
     loop {
         let transaction = begin(copy, Durability::None)?;
@@ -198,7 +198,7 @@ fn copy_some(
 }
 
 /// Copies the last changed rows and the small tables from one snapshot, and makes the copy durable.
-fn finish(frozen: &Frozen, copy: &Database) -> Result<()> {
+pub(super) fn finish(frozen: &Frozen, copy: &Database) -> Result<()> {
     let started = Instant::now();
     let transaction = begin(copy, Durability::Immediate)?;
     copy_some(&frozen.snapshot, &transaction, &mut frozen.keys.iter().cloned(), None)?;

@@ -14,6 +14,7 @@
 //! | Module | What |
 //! |---|---|
 //! | `backup` | a consistent copy of a file in use |
+//! | `compact` | writes the file anew without its free space |
 //! | `condition` | whether the file accepts writes, and errors of the engine |
 //! | [`fault`] | injects faults for tests |
 //! | `folding` | writes commits into the tree |
@@ -32,6 +33,7 @@
 //! | `view` | what a reader sees |
 
 mod backup;
+mod compact;
 mod condition;
 #[cfg(test)]
 #[cfg(unix)]
@@ -66,6 +68,7 @@ use redb::{ReadTransaction, ReadableDatabase, StorageBackend, TableDefinition, W
 use crate::metrics::StoreCounts;
 
 pub use backup::{Changed, Frozen, backup};
+pub use compact::{Compacted, compact};
 pub(crate) use condition::refused;
 pub use condition::{Condition, Fault};
 use folding::Folded;
@@ -167,6 +170,16 @@ impl Store {
 
     pub fn path(&self) -> &Path {
         &self.options.path
+    }
+
+    /// Bytes that are free where the file is; `None` where the system does not say.
+    pub(crate) fn disk_free(&self) -> Option<u64> {
+        free(self.path())
+    }
+
+    /// Size of all files of its journal.
+    pub(crate) fn journal_file_bytes(&self) -> u64 {
+        self.folder().bytes().unwrap_or_default()
     }
 
     /// Whether the file accepts writes.

@@ -41,7 +41,8 @@ impl std::fmt::Display for OpenError {
             OpenError::Missing(path) => write!(f, "there is no data file {}", path.display()),
             OpenError::Damaged(path, cause) => write!(
                 f,
-                "{} is damaged where everything else hangs on it ({cause}): put a backup in its place",
+                "{} is damaged where everything else hangs on it ({cause}): put a backup in its place, with `heliograph \
+                 db restore FILE --replace`",
                 path.display()
             ),
             OpenError::Journal(path, cause) => write!(
@@ -98,6 +99,7 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
             match mended.unwrap_or(Ok(false)) {
                 Ok(true) => attempt(options, &pages),
                 Ok(false) => Err(Refusal::Damaged(cause)),
+                Err(error) if ends_early(&error) => Err(Refusal::Damaged(cause)),
                 Err(error) => return Err(fail(error.to_string())),
             }
         }
@@ -124,11 +126,19 @@ enum Refusal {
 
 impl From<redb::Error> for Refusal {
     fn from(error: redb::Error) -> Refusal {
+        if matches!(&error, redb::Error::Io(error) if ends_early(error)) {
+            return Refusal::Damaged("it ends too early".to_owned());
+        }
         match Fault::of(error) {
             Fault::Damaged(cause) => Refusal::Damaged(cause),
             fault => Refusal::Failed(fault.reason().to_owned()),
         }
     }
+}
+
+/// Whether a part of the file is missing, as after a copy that broke off.
+fn ends_early(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::UnexpectedEof
 }
 
 /// The engine opens the file, and repairs it when it was not closed cleanly.

@@ -19,6 +19,7 @@ use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::clock;
+use crate::current::Current;
 use crate::log;
 use crate::queue::Queue;
 use crate::store::Store;
@@ -33,7 +34,9 @@ const SHORT: Duration = Duration::from_millis(100);
 /// All streams of listening agents.
 pub struct Streams {
     store: Arc<Store>,
-    settings: Settings,
+    settings: Arc<Current<Settings>>,
+    /// Places in all, which the settings gave at the start.
+    most: usize,
     agents: Mutex<HashMap<String, Arc<Agent>>>,
     stopping: AtomicBool,
     /// Places for streams, and for clients that wait for one.
@@ -54,11 +57,13 @@ struct Agent {
 
 impl Streams {
     /// `queue` has the data that clients have not read yet.
-    pub fn new(store: Arc<Store>, settings: Settings, queue: Arc<Queue>) -> Arc<Self> {
+    pub fn new(store: Arc<Store>, settings: Arc<Current<Settings>>, queue: Arc<Queue>) -> Arc<Self> {
         let places = |most: u32| usize::try_from(most).unwrap_or(Semaphore::MAX_PERMITS);
+        let most = places(settings.get().streams);
         Arc::new(Streams {
-            places: Arc::new(Semaphore::new(places(settings.streams))),
-            waiting: Semaphore::new(places(settings.streams_waiting)),
+            places: Arc::new(Semaphore::new(most)),
+            waiting: Semaphore::new(places(settings.get().streams_waiting)),
+            most,
             refused: AtomicU64::new(0),
             store,
             settings,
@@ -140,7 +145,7 @@ impl Streams {
         self.agents().values().for_each(|agent| agent.changed.notify_one());
     }
 
-    /// Ends every stream and refuses new ones.
+    /// Ends every stream with the words that have its client connect again, and refuses new ones.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.places.close();
@@ -149,9 +154,8 @@ impl Streams {
 
     /// How many streams are open, how many there may be, and how many there was no place for.
     pub fn places(&self) -> (usize, usize, u64) {
-        let most = usize::try_from(self.settings.streams).unwrap_or(Semaphore::MAX_PERMITS);
-        let used = most.saturating_sub(self.places.available_permits());
-        (used, most, self.refused.load(Ordering::Relaxed))
+        let used = self.most.saturating_sub(self.places.available_permits());
+        (used, self.most, self.refused.load(Ordering::Relaxed))
     }
 
     /// Number of agents that listen now.
@@ -177,6 +181,7 @@ async fn serve(streams: Arc<Streams>, agent: Arc<Agent>) {
     let mut inlets = Inlets::new();
     loop {
         if streams.stopping.load(Ordering::SeqCst) {
+            hub.stop(&mut |id, emission| hand_over(&streams, &mut inlets, id, emission));
             streams.agents().remove(&agent.id.name);
             return;
         }
@@ -215,13 +220,13 @@ type Parcel = (StreamId, Emission);
 
 /// Hands out pages until no stream takes more. Returns when to call again.
 async fn turn(streams: &Streams, agent: &ActorId, hub: &mut Hub, inlets: &mut Inlets) -> Result<Option<Timestamp>> {
-    let page = usize::try_from(streams.settings.stream_bytes).unwrap_or(usize::MAX);
+    let page = usize::try_from(streams.settings.get().stream_bytes).unwrap_or(usize::MAX);
     loop {
         let mut parcels: Vec<Parcel> = Vec::new();
         let now = clock::now();
         let (mut reserved, mut short) = (0, false);
         let next = streams.store.read_actor(agent, |rows| {
-            let view = View::new(&PROGRAM, agent, rows, now, &streams.settings);
+            let view = View::new(&PROGRAM, agent, rows, now, streams.settings.get());
             let mut ready = |id: StreamId| {
                 let wants = inlets.iter().any(|(known, inlet)| *known == id && inlet.is_ready());
                 let fits = wants && streams.queue.has_room(reserved + page);

@@ -41,6 +41,7 @@ use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::oneshot;
 
 use crate::clock;
+use crate::current::Current;
 use crate::log;
 use crate::store::{Changed, ChangedRows, Fault, Front, Frozen, Store};
 use base::Base;
@@ -94,7 +95,7 @@ impl Writer {
     /// [`Options`](crate::store::Options::alone).
     pub fn spawn(
         store: Arc<Store>,
-        settings: Arc<Settings>,
+        settings: Arc<Current<Settings>>,
         listener: Arc<dyn Listener>,
         (front, alone): (Option<Front>, bool),
     ) -> std::io::Result<(Writer, WriterThread)> {
@@ -201,7 +202,7 @@ fn undecided() -> Error {
 
 struct Thread {
     store: Arc<Store>,
-    settings: Arc<Settings>,
+    settings: Arc<Current<Settings>>,
     listener: Arc<dyn Listener>,
     queues: Arc<Queues>,
     /// `None` where commits go straight into the tree.
@@ -446,7 +447,7 @@ impl Thread {
         answers: &mut Vec<PendingReply>,
         fill: bool,
     ) -> Result<CommitResult, Fault> {
-        let mut commit = Commit::open(base, &self.settings, &mut self.seeds);
+        let mut commit = Commit::open(base, self.settings.get(), &mut self.seeds);
         let started = Instant::now();
         while let Some(job) = jobs.pop_front() {
             commit.job(job, answers)?;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use heliograph::current::Current;
 use heliograph::runtime::answer;
 use heliograph::store::fault::Faults;
 use heliograph::store::{Front, OpenError, Options, Store, WrapBackend};
@@ -89,7 +90,8 @@ impl Bench {
         settings.publish_interval = 0;
         let settings = Arc::new(settings);
         let heard = Arc::new(WriterReports::default());
-        let (writer, thread) = Writer::spawn(store.clone(), settings.clone(), heard.clone(), (front, false)).unwrap();
+        let live = Arc::new(Current::new(Settings::clone(&settings)));
+        let (writer, thread) = Writer::spawn(store.clone(), live, heard.clone(), (front, false)).unwrap();
         Ok(Bench { store, writer: Arc::new(writer), thread, heard, settings })
     }
 

@@ -20,7 +20,7 @@ fn start(limits: &str, data: &Path) -> (Server, usize) {
     command.arg("--data").arg(data).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = said.by_ref().map(Result::unwrap).find(|line| line.contains(" INFO open files: ")).unwrap();
+    let line = said.by_ref().map(Result::unwrap).find(|line| line.contains(" open files: ")).unwrap();
     // Everything that the server writes later must be read.
     std::thread::spawn(move || said.for_each(drop));
     let room = line.split_once("room for ").unwrap().1.strip_suffix(" connections").unwrap().parse().unwrap();

@@ -3,11 +3,23 @@
 
 #[cfg(unix)]
 mod descriptors;
+#[cfg(unix)]
+mod files;
 mod incidents;
+#[cfg(unix)]
+mod life;
+#[cfg(unix)]
+mod logs;
 #[cfg(unix)]
 mod operating;
 #[cfg(unix)]
+mod outside;
+#[cfg(unix)]
+mod settings;
+#[cfg(unix)]
 mod storage;
+#[cfg(unix)]
+mod tls;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

@@ -10,14 +10,20 @@ use heliograph::testing::Folder;
 use heliograph_core::Timestamp;
 use serde_json::json;
 
+use super::outside::program;
 use super::{Server, bad, data, good, heliograph, post};
 
 const ADMIN_KEY: &str = "operator-key-of-this-test";
 
 /// A server with this settings file, and the lines of its log as they come.
-fn logged(data: &Path, config: &Path) -> (Server, Receiver<String>) {
+pub fn logged(data: &Path, config: &Path) -> (Server, Receiver<String>) {
+    logged_at(data, config, "127.0.0.1:0")
+}
+
+/// The same on this address.
+pub fn logged_at(data: &Path, config: &Path, listen: &str) -> (Server, Receiver<String>) {
     let mut command = heliograph(data);
-    command.arg("--config").arg(config).args(["--listen", "127.0.0.1:0"]);
+    command.arg("--config").arg(config).args(["--listen", listen]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let said = BufReader::new(child.stderr.take().unwrap()).lines();
     let (tell, lines) = channel();
@@ -26,26 +32,26 @@ fn logged(data: &Path, config: &Path) -> (Server, Receiver<String>) {
 }
 
 /// The next line that contains `what`; those before it are looked at as well.
-fn line(lines: &Receiver<String>, what: &str) -> String {
+pub fn line(lines: &Receiver<String>, what: &str) -> String {
     loop {
         let line = lines.recv_timeout(Duration::from_secs(20)).unwrap_or_else(|_| panic!("no line says {what:?}"));
         let (time, rest) = line.split_once(' ').unwrap();
         let parsed = Timestamp::parse(time).unwrap_or_else(|| panic!("{line:?} begins with no time"));
         assert_eq!(parsed.to_millis_text(), time, "{line}");
         let level = rest.split(' ').next().unwrap();
-        assert!(["ERROR", "WARN", "INFO"].contains(&level), "{line}");
+        assert!(["ERROR", "WARN", "INFO", "DEBUG", "TRACE"].contains(&level), "{line}");
         if line.contains(what) {
             return rest.to_owned();
         }
     }
 }
 
-fn hang_up(server: &Server) {
+pub fn hang_up(server: &Server) {
     let told = Command::new("kill").args(["-HUP", &server.child.id().to_string()]).status().unwrap();
     assert!(told.success());
 }
 
-fn text_of(url: &str, key: Option<&str>) -> (u16, Option<String>, String) {
+pub fn text_of(url: &str, key: Option<&str>) -> (u16, Option<String>, String) {
     let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
     let mut request = agent.get(url);
     if let Some(key) = key {
@@ -56,7 +62,7 @@ fn text_of(url: &str, key: Option<&str>) -> (u16, Option<String>, String) {
     (response.status().as_u16(), kind, response.body_mut().read_to_string().unwrap())
 }
 
-fn with_config(name: &str, text: &str) -> (Folder, PathBuf, PathBuf) {
+pub fn with_config(name: &str, text: &str) -> (Folder, PathBuf, PathBuf) {
     let (folder, path) = data(name);
     let config = folder.file("heliograph.toml");
     std::fs::write(&config, text).unwrap();
@@ -73,11 +79,16 @@ fn a_hangup_reads_the_settings_again_and_ends_nothing() {
     health(&server);
     std::fs::write(&config, "access_log = true\nagent_burst = 7\n").unwrap();
     hang_up(&server);
-    assert_eq!(line(&lines, "settings read again"), "INFO settings read again: log_level is info, access_log is true");
+    let told = line(&lines, "settings read again");
+    let expected = "changed: agent_burst from \"200\" to \"7\", access_log from \"false\" to \"true\"";
+    assert_eq!(told, format!("INFO heliograph::reload settings read again; {expected}"));
+    std::fs::write(&config, "access_log = true\nagent_burst = 7\ncache_bytes = 1\n").unwrap();
+    hang_up(&server);
     assert!(line(&lines, "next start").starts_with("WARN ") && !line_has(&lines, "GET /healthz"), "not asked yet");
     health(&server);
     let told = line(&lines, "GET /healthz");
-    assert!(told.starts_with("INFO 127.0.0.1 GET /healthz 200 ") && told.ends_with(" us"), "{told}");
+    let (before, after) = told.split_once(" 127.0.0.1 GET /healthz 200 ").unwrap();
+    assert!(before.starts_with("INFO heliograph::serve request=") && after.ends_with(" us"), "{told}");
     // A file that cannot be read changes nothing.
     std::fs::write(&config, "log_level = error\n").unwrap();
     hang_up(&server);
@@ -117,8 +128,8 @@ fn metrics_count_what_happened_and_take_the_operators_key_or_a_listener_of_their
     let text = format!("admin_key = \"{ADMIN_KEY}\"\nmetrics_listen = \"127.0.0.1:0\"\nconnections = 500\n");
     let (_folder, path, config) = with_config("metrics", &text);
     let (server, lines) = logged(&path, &config);
-    let told = line(&lines, "metrics on http://");
-    let own = told.split_once("metrics on ").unwrap().1.to_owned();
+    let told = line(&lines, "metrics_listen: http://");
+    let own = told.split_once("metrics_listen: ").unwrap().1.to_owned() + "/metrics";
     for _ in 0..3 {
         assert_eq!(post(&format!("{}/v1/agent/register", server.base), ("x-a", "b"), &json!({})).0, 201);
         assert!(text_of(&format!("{}/v1/agent/identity/did:svc:secretname", server.base), None).0 >= 400);
@@ -162,34 +173,12 @@ fn metrics_count_what_happened_and_take_the_operators_key_or_a_listener_of_their
     read_by_prometheus(&text);
 }
 
-/// The parser of the Python client of Prometheus.
-const PARSER: &str =
-    "import sys, prometheus_client.parser as p; list(p.text_string_to_metric_families(sys.stdin.read()))";
-
-/// Has programs of Prometheus itself read the text: `promtool`, which has rules for names too, or the parser of its
-/// Python client.
+/// Has Prometheus' own tool read the text, which has rules for names too.
 fn read_by_prometheus(text: &str) {
-    let unpacked = std::env::var_os("HELIOGRAPH_PEERS").map(|peers| PathBuf::from(peers).join("usr/bin/promtool"));
-    let promtool = unpacked.filter(|path| path.is_file()).unwrap_or_else(|| "promtool".into());
+    let Some(promtool) = program("promtool", &["prometheus"]) else { return };
     let mut checking = Command::new(promtool);
-    checking.args(["check", "metrics"]);
-    let mut parsing = Command::new("python3");
-    parsing.args(["-c", PARSER]);
-    let has_parser = || {
-        let found = Command::new("python3").args(["-c", "import prometheus_client"]).output();
-        found.is_ok_and(|found| found.status.success())
-    };
-    let started = checking.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut reader = match started {
-        Ok(reader) => reader,
-        Err(_) if has_parser() => {
-            parsing.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-        }
-        Err(_) => {
-            println!("skipped: there is neither promtool nor a python3 with prometheus_client");
-            return;
-        }
-    };
+    checking.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut reader = checking.spawn().unwrap();
     reader.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let read = reader.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&read.stdout).into_owned() + &String::from_utf8_lossy(&read.stderr);

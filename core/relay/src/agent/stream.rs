@@ -59,6 +59,8 @@ pub enum End {
     Key,
     /// The agent opened more streams than it may have, and this was the oldest.
     Displaced,
+    /// The server stops, or a new version takes its place.
+    Stopping,
 }
 
 #[derive(Debug, Clone)]
@@ -159,6 +161,13 @@ impl Hub {
             false
         });
         Ok(next)
+    }
+
+    /// Ends every stream, because the server stops.
+    pub fn stop(&mut self, emit: &mut dyn FnMut(StreamId, Emission)) {
+        for stream in self.streams.drain(..) {
+            emit(stream.id, Emission::Last(stream.farewell(), End::Stopping));
+        }
     }
 
     /// Ends the oldest streams of an agent that has more than it may. A client that is refused comes back at once. So

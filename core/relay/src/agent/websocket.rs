@@ -23,6 +23,8 @@ pub const FIRST_FRAME: Duration = Duration::from_secs(5);
 pub const MAX_FIRST_FRAME: usize = 4 * 1024;
 /// Close code for a missing or wrong key (RFC 6455 7.4.1: policy violation).
 pub const REFUSED: u16 = 1008;
+/// Close code of a server that shuts down (RFC 6455, 7.4.1).
+pub const AWAY: u16 = 1001;
 /// Close code while the service cannot answer (try again later, IANA registry).
 pub const TRY_LATER: u16 = 1013;
 
@@ -47,6 +49,7 @@ pub fn end_code(end: End) -> (u16, &'static str) {
         End::Time => (TRY_LATER, "the stream ended; connect again"),
         End::Key => (REFUSED, "the key is not valid any more"),
         End::Displaced => (REFUSED, "the agent opened more streams than it may have"),
+        End::Stopping => (AWAY, "the server is stopping"),
     }
 }
 

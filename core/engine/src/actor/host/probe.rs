@@ -14,6 +14,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Add>(),
     operation::<Forward>(),
     operation::<Later>(),
+    operation::<Clear>(),
     operation::<Panic>(),
     operation::<PanicLater>(),
     query::<ReadCounter>(),
@@ -83,6 +84,23 @@ impl Operation for Later {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         turn.schedule(&self.key, self.due, &self.add)
+    }
+}
+
+/// Empties the log; the counter stays.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Clear;
+
+impl Operation for Clear {
+    const ACTOR: Kind = Kind::Deployment;
+    const NAME: &'static str = "probe_clear";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        for (key, _) in LOG.scan(turn, &LOG.range(), Direction::Ascending, 1_000)? {
+            LOG.delete(turn, &key);
+        }
+        Ok(())
     }
 }
 

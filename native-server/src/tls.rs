@@ -1,0 +1,196 @@
+//! Connections with TLS: the certificate is in files of the operator, or comes from an authority by ACME (decision
+//! tls-of-its-own).
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use futures_util::StreamExt;
+use heliograph_core::engine::settings::Settings;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls_acme::caches::DirCache;
+use rustls_acme::{AcmeConfig, AcmeState, EventOk};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::log;
+
+/// Protocols that a client may choose, the best first.
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+/// The protocol that an authority asks for to see whether a name leads here (RFC 8737).
+const CHALLENGE: &[u8] = b"acme-tls/1";
+
+type Authority = AcmeState<std::io::Error, std::io::Error>;
+
+/// How connections are encrypted.
+pub struct Tls {
+    acceptor: TlsAcceptor,
+    /// The certificate of files, which can be read again.
+    files: Option<Arc<Shown>>,
+    /// What asks the authority, until [`Tls::renew`] takes it.
+    authority: Mutex<Option<Authority>>,
+}
+
+/// The certificate that connections show.
+#[derive(Debug)]
+struct Shown(RwLock<Arc<CertifiedKey>>);
+
+impl ResolvesServerCert for Shown {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.read().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+impl Tls {
+    /// TLS as the settings say; `None` when they say nothing of it. Accounts and certificates of an authority are kept
+    /// in a folder beside the data file.
+    pub fn of(settings: &Settings, data: &Path) -> Result<Option<Arc<Tls>>, String> {
+        match Tls::of_files(settings)? {
+            Some(tls) => Ok(Some(tls)),
+            None => Tls::of_authority(settings, data),
+        }
+    }
+
+    /// TLS with the files that the settings name, if they do.
+    pub fn of_files(settings: &Settings) -> Result<Option<Arc<Tls>>, String> {
+        let (certificate, key) = (&settings.tls_certificate, &settings.tls_key);
+        match (certificate.is_empty(), key.is_empty()) {
+            (true, true) => return Ok(None),
+            (false, false) => {}
+            (false, true) => return Err("tls_certificate needs tls_key, the file of its private key".to_owned()),
+            (true, false) => return Err("tls_key needs tls_certificate, the file of its certificate".to_owned()),
+        }
+        if !settings.acme_domains.is_empty() {
+            return Err("tls_certificate and acme_domains are two sources of one certificate; set one".to_owned());
+        }
+        let shown = Arc::new(Shown(RwLock::new(read(settings)?)));
+        let acceptor = acceptor(shown.clone(), &PROTOCOLS)?;
+        Ok(Some(Arc::new(Tls { acceptor, files: Some(shown), authority: Mutex::default() })))
+    }
+
+    fn of_authority(settings: &Settings, data: &Path) -> Result<Option<Arc<Tls>>, String> {
+        let names: Vec<&str> = settings.acme_names().collect();
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let folder = folder(data)?;
+        let config = AcmeConfig::new_with_client_config(names, Arc::new(trusting(&settings.acme_roots)?))
+            .contact(settings.acme_contacts())
+            .directory(&settings.acme_directory)
+            .cache(DirCache::new(folder));
+        let authority = config.state();
+        let protocols = [PROTOCOLS.as_slice(), &[CHALLENGE]].concat();
+        let acceptor = acceptor(authority.resolver(), &protocols)?;
+        Ok(Some(Arc::new(Tls { acceptor, files: None, authority: Mutex::new(Some(authority)) })))
+    }
+
+    /// Reads the files again. The error is for the operator, and then the certificate stays as it is.
+    pub fn read_again(&self, settings: &Settings) -> Result<(), String> {
+        if let Some(shown) = &self.files {
+            let read = read(settings)?;
+            *shown.0.write().unwrap_or_else(PoisonError::into_inner) = read;
+        }
+        Ok(())
+    }
+
+    /// Asks the authority for a certificate, and again before it ends, for as long as the server runs. Does nothing
+    /// with a certificate of files.
+    pub async fn renew(&self) {
+        let authority = self.authority.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut authority) = authority else { return };
+        while let Some(event) = authority.next().await {
+            match event {
+                Ok(EventOk::DeployedNewCert) => log::info!("the authority gave a certificate, which is in use now"),
+                Ok(EventOk::DeployedCachedCert) => log::info!("the certificate of the last start is in use"),
+                Ok(event) => log::debug!("certificate: {event:?}"),
+                Err(error) => log::warning!("no certificate yet, the next try follows by itself: {error}"),
+            }
+        }
+    }
+
+    /// When the certificate of files ends, in seconds since 1970. An authority gives a new one in time.
+    pub fn ends(&self) -> Option<i64> {
+        let shown = self.files.as_ref()?.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let (_, certificate) = x509_parser::parse_x509_certificate(shown.cert.first()?).ok()?;
+        Some(certificate.validity().not_after.timestamp())
+    }
+
+    /// The stream after the handshake; `None` when an authority only looked whether the name leads here.
+    pub async fn accept(&self, socket: TcpStream) -> std::io::Result<Option<TlsStream<TcpStream>>> {
+        let mut stream = self.acceptor.accept(socket).await?;
+        if stream.get_ref().1.alpn_protocol() == Some(CHALLENGE) {
+            stream.shutdown().await?;
+            return Ok(None);
+        }
+        Ok(Some(stream))
+    }
+}
+
+fn acceptor(shown: Arc<dyn ResolvesServerCert>, protocols: &[&[u8]]) -> Result<TlsAcceptor, String> {
+    let builder = ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| format!("cannot begin TLS: {error}"))?;
+    let mut config = builder.with_no_client_auth().with_cert_resolver(shown);
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// The certificate and its key.
+fn read(settings: &Settings) -> Result<Arc<CertifiedKey>, String> {
+    let (certificate, key) = (&settings.tls_certificate, &settings.tls_key);
+    let chain = certificates(certificate).map_err(|error| format!("tls_certificate {certificate}: {error}"))?;
+    let refuse = |error: &dyn std::fmt::Display| format!("tls_key {key}: {error}");
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| refuse(&error))?;
+    let certified = CertifiedKey::from_der(chain, private, &provider()).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => refuse(&format!("it is not the key of {certificate}")),
+        error => refuse(&error),
+    })?;
+    Ok(Arc::new(certified))
+}
+
+fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let found = CertificateDer::pem_file_iter(path).and_then(|found| found.collect::<Result<Vec<_>, _>>());
+    match found.map_err(|error| error.to_string())? {
+        found if found.is_empty() => Err("there is no certificate in it".to_owned()),
+        found => Ok(found),
+    }
+}
+
+/// How the authority itself is checked.
+fn trusting(roots: &str) -> Result<ClientConfig, String> {
+    let mut store = RootCertStore::empty();
+    match roots {
+        "" => store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
+        path => {
+            let refuse = |error: String| format!("acme_roots {path}: {error}");
+            for certificate in certificates(path).map_err(refuse)? {
+                store.add(certificate).map_err(|error| refuse(error.to_string()))?;
+            }
+        }
+    }
+    let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| format!("cannot begin TLS: {error}"))?;
+    Ok(builder.with_root_certificates(store).with_no_client_auth())
+}
+
+/// The folder for accounts and certificates, which only the owner may read.
+fn folder(data: &Path) -> Result<std::path::PathBuf, String> {
+    let mut name = data.as_os_str().to_owned();
+    name.push(".acme");
+    let path = std::path::PathBuf::from(name);
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&path).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+    Ok(path)
+}

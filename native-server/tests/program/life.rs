@@ -1,0 +1,156 @@
+//! How a server begins and ends under a service manager: what it tells, the socket that it is given, and the streams
+//! and requests that are open when it stops.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::operating::{hang_up, line, logged, with_config};
+use super::{Server, data, get, heliograph, post};
+
+fn next(socket: &UnixDatagram) -> String {
+    let mut bytes = [0; 4096];
+    let length = socket.recv(&mut bytes).unwrap();
+    String::from_utf8(bytes[..length].to_vec()).unwrap()
+}
+
+/// The next message that is not about the watchdog, and how many of those came before.
+fn told(socket: &UnixDatagram) -> (String, usize) {
+    let mut beats = 0;
+    loop {
+        match next(socket) {
+            beat if beat.trim() == "WATCHDOG=1" => beats += 1,
+            message => return (message, beats),
+        }
+    }
+}
+
+/// Decision service-manager.
+#[test]
+fn the_service_manager_hears_of_start_reload_watchdog_and_stop() {
+    let (folder, path, config) = with_config("notify", "");
+    let at = folder.file("notify");
+    let socket = UnixDatagram::bind(&at).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut command = heliograph(&path);
+    command.arg("--config").arg(&config).args(["--listen", "127.0.0.1:0"]);
+    command.env("NOTIFY_SOCKET", &at).env("WATCHDOG_USEC", "100000").stdout(Stdio::piped()).stderr(Stdio::null());
+    let server = Server::of(command.spawn().unwrap());
+    let (message, _) = told(&socket);
+    assert_eq!(message.trim(), "READY=1");
+    assert_eq!(next(&socket).trim(), "WATCHDOG=1");
+    hang_up(&server);
+    let (message, _) = told(&socket);
+    assert!(message.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{message}");
+    assert_eq!(told(&socket).0.trim(), "READY=1");
+    std::fs::write(&config, "streams = none\n").unwrap();
+    hang_up(&server);
+    assert!(told(&socket).0.starts_with("RELOADING=1\n"));
+    assert_eq!(told(&socket).0.trim(), "READY=1", "a mistake in the file does not end the service");
+    let stopping = std::thread::spawn(move || server.stop());
+    assert_eq!(told(&socket).0.trim(), "STOPPING=1");
+    stopping.join().unwrap();
+}
+
+/// A server that is given this socket as systemd gives it: as descriptor 3, named by variables.
+fn activated(path: &Path, socket: &TcpListener) -> Server {
+    let script = "exec 3<&0 </dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec \"$0\" --data \"$1\" serve";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_heliograph")]).arg(path);
+    command.env("HELIOGRAPH_FIRST_PARTY_SERVICES", "false");
+    command.stdin(OwnedFd::from(socket.try_clone().unwrap())).stdout(Stdio::piped()).stderr(Stdio::null());
+    Server::of(command.spawn().unwrap())
+}
+
+/// Decision service-manager.
+#[test]
+fn a_new_process_takes_over_on_the_open_socket_and_no_client_is_refused() {
+    let (_folder, path) = data("takeover");
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let mut running = activated(&path, &socket);
+    assert_eq!(running.base, format!("http://{address}"));
+    let stop = Arc::new(AtomicBool::new(false));
+    let asking = std::thread::spawn({
+        let stop = stop.clone();
+        move || {
+            let (mut answered, mut longest) = (0, Duration::ZERO);
+            while !stop.load(Ordering::SeqCst) {
+                let began = Instant::now();
+                let mut client = TcpStream::connect(address).unwrap();
+                client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+                client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+                let mut answer = String::new();
+                client.read_to_string(&mut answer).unwrap();
+                assert!(answer.starts_with("HTTP/1.1 200 "), "{answer:?}");
+                (answered, longest) = (answered + 1, longest.max(began.elapsed()));
+            }
+            (answered, longest)
+        }
+    });
+    let (_, agent) = post(&format!("{}/v1/agent/register", running.base), ("x-a", "b"), &json!({}));
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(200));
+        // What `systemctl restart` does.
+        running.stop();
+        running = activated(&path, &socket);
+    }
+    let did = agent["did"].as_str().unwrap();
+    assert_eq!(get(&format!("{}/v1/agent/identity/{did}", running.base), ("x-a", "b")).0, 200);
+    stop.store(true, Ordering::SeqCst);
+    let (answered, longest) = asking.join().unwrap();
+    println!("{answered} requests, the longest took {} ms", longest.as_millis());
+    assert!(answered > 3);
+}
+
+fn open(server: &Server, head: &str) -> BufReader<TcpStream> {
+    let mut socket = TcpStream::connect(server.base.strip_prefix("http://").unwrap()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    socket.write_all(head.as_bytes()).unwrap();
+    let mut reader = BufReader::new(socket);
+    let mut line = String::new();
+    while !line.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut line).unwrap(), 0, "{line}");
+    }
+    reader
+}
+
+#[test]
+fn a_stop_sends_streams_to_connect_again_and_waits_for_no_slow_request() {
+    let (_folder, path, config) = with_config("drain", "stop_seconds = 1\n");
+    let (server, lines) = logged(&path, &config);
+    let (_, agent) = post(&format!("{}/v1/agent/register", server.base), ("x-a", "b"), &json!({}));
+    let key = agent["api_key"].as_str().unwrap();
+    let mut events =
+        open(&server, &format!("GET /v1/agent/receive/sse HTTP/1.1\r\nhost: x\r\nx-agent-key: {key}\r\n\r\n"));
+    let upgrade = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+                   sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let mut frames =
+        open(&server, &format!("GET /v1/agent/receive/ws HTTP/1.1\r\nhost: x\r\nx-agent-key: {key}\r\n{upgrade}\r\n"));
+    // A request whose body does not come.
+    let mut slow = TcpStream::connect(server.base.strip_prefix("http://").unwrap()).unwrap();
+    write!(
+        slow,
+        "POST /v1/agent/register HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{{"
+    )
+    .unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(server.stop(), "");
+    let mut said = String::new();
+    let _ = events.read_to_string(&mut said);
+    assert!(said.contains("event: reconnect\ndata: {}\n\n"), "{said}");
+    let mut close = Vec::new();
+    let _ = frames.read_to_end(&mut close);
+    // A frame of the kind Close with its code, 1001.
+    let code = 1001u16.to_be_bytes();
+    assert!(close.windows(4).any(|bytes| bytes[0] == 0x88 && bytes[2..] == code), "{close:?}");
+    line(&lines, "stopped with requests still open after 1 s");
+}
