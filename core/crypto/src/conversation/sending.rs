@@ -20,9 +20,10 @@ pub struct Sending {
     step: u32,
     /// Ephemeral public key of the session.
     ephemeral: Option<[u8; 32]>,
-    /// Present until the first message takes it; in a session from prekeys until it is confirmed.
+    /// Present until the first message takes it. Every message of a session from prekeys carries it, so that each of them
+    /// can be the first to open.
     pq_ciphertext: Option<Vec<u8>>,
-    /// The prekeys that the session began from, until it is confirmed.
+    /// The prekeys that the session began from.
     prekeys: Option<Used>,
 }
 
@@ -78,16 +79,9 @@ impl Sending {
         Ok(Sending { chain, step: 0, ephemeral, pq_ciphertext, prekeys: Some(bundle.used()) })
     }
 
-    /// Whether the peer has answered, or never needs to: its messages carry no more than others.
-    pub fn is_confirmed(&self) -> bool {
-        self.prekeys.is_none()
-    }
-
-    /// The peer has opened the session, so later messages need not carry its beginning.
-    pub fn confirm(&mut self) {
-        if self.prekeys.take().is_some() {
-            self.pq_ciphertext = None;
-        }
+    /// Whether the session began from prekeys.
+    pub fn is_from_prekeys(&self) -> bool {
+        self.prekeys.is_some()
     }
 
     /// The step of the last message.
