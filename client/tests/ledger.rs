@@ -111,7 +111,7 @@ async fn the_log_proves_a_payment_and_that_nothing_before_it_changed() {
         let event = client.prove_event(&paid.transfer_id, &head).await.unwrap();
         assert_eq!(event["kind"], "transfer");
         let own = ada.prove_own_event(&paid.transfer_id, &head).await.unwrap();
-        assert!(own.texts.iter().any(|text| text.text == "for the log"), "{:?}", own.texts);
+        assert!(own.texts.iter().flatten().any(|text| text.text == "for the log"), "{:?}", own.texts);
         let mut forged = own.clone();
         forged.event["changes"][0]["balance_micro"] = 2.into();
         assert!(matches!(heliograph_client::ledger::audit::check_event(&forged, &head), Err(Error::Proof(_))));

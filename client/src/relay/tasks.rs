@@ -28,7 +28,9 @@ pub struct NewTask {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct NewBroadcast {
     pub capability: String,
-    /// Any JSON; the assignees and the service read it.
+    /// Any JSON. If the service holds the agent's keys, the assignees and the service read it. Otherwise only this agent
+    /// can read it again, since one box has one reader: send the assignees what they need.
+    #[serde(skip)]
     pub input: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,
@@ -167,7 +169,27 @@ impl Agent {
 
     /// Gives a task to all agents that fit.
     pub async fn broadcast(&self, broadcast: &NewBroadcast) -> Result<TaskBroadcasted> {
-        self.call(Method::Post, &["tasks", "broadcast"]).json(broadcast).once().send().await
+        #[derive(Serialize)]
+        struct Body<'a> {
+            #[serde(flatten)]
+            broadcast: &'a NewBroadcast,
+            #[serde(flatten)]
+            input: Value,
+        }
+        let input = match self.keys() {
+            Ok(keys) => {
+                let (text, nonce) = (broadcast.input.to_string(), platform::random_bytes::<24>()?);
+                let own = boxes::box_public_key(&keys.encryption);
+                let sealed = boxes::box_seal(&own, &keys.encryption, &nonce, text.as_bytes())?;
+                json!({
+                    "encrypted_input": encode_base64(&sealed),
+                    "input_nonce": encode_base64(&nonce),
+                    "input_signature": encode_base64(&signing::sign(&keys.signing, text.as_bytes())),
+                })
+            }
+            Err(_) => json!({ "input": broadcast.input }),
+        };
+        self.call(Method::Post, &["tasks", "broadcast"]).json(&Body { broadcast, input }).once().send().await
     }
 
     /// Broadcasts of this agent: `active`, `completed` or all.
