@@ -177,7 +177,21 @@ fn the_quick_start_in_a_browser_runs_as_it_is_written() {
     assert!(shown.contains("Hello Bob signed"), "{shown}");
 }
 
-/// Adds what others wrote, which `client/examples/package.json` and `requirements.txt` list, or says that it is missing.
+#[test]
+fn agents_on_other_cryptography_and_agents_of_the_library_understand_each_other() {
+    let Some(package) = built("js") else { return };
+    let folder = root().join("tests/interop");
+    if !folder.join("node_modules").exists() {
+        println!("skipped: `cargo xtask test` installs what {} needs", folder.display());
+        return;
+    }
+    let server = Server::start();
+    let mut node = Command::new("node");
+    let said = said(node.arg(folder.join("library.mjs")).arg(&server.base).arg(&package));
+    assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), 21, "{said}");
+}
+
+/// What others wrote, which `client/examples/package.json` and `requirements.txt` list; says so if it is missing.
 fn third_party(name: &str) -> Option<PathBuf> {
     let path = root().join("client/examples").join(name);
     if !path.exists() {

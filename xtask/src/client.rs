@@ -35,7 +35,7 @@ pub fn js() -> Result<()> {
         "wasm-bindgen",
         Command::new(tools::wasm_bindgen()?)
             .arg(&built)
-            .args(["--target", "web", "--no-typescript", "--out-name", "heliograph", "--out-dir"])
+            .args(["--target", "web", "--no-typescript", "--remove-name-section", "--out-name", "heliograph", "--out-dir"])
             .arg(&package),
     )?;
     copy_folder(&root().join("client/js/package"), &package)?;

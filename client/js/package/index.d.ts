@@ -172,6 +172,8 @@ export class Client {
   openOrRegister(store: Store, agent?: NewAgent): Promise<Agent>;
   /** Any public route; the path goes out as it is. */
   get(path: string): Promise<Json>;
+  /** Any route that takes a body and needs no key. */
+  post(path: string, body: Json): Promise<Json>;
   identity(did: string): Promise<Json>;
   /** Whether a domain can be reached in a country. */
   check(domain: string, country: string): Promise<Json>;
@@ -199,7 +201,7 @@ export class Agent {
   listen(from?: string, since?: string): Listener;
   rotateKeys(): Promise<Json>;
   publishPrekeys(count: number): Promise<Json>;
-  pin(did: string, accept: boolean): Promise<Json>;
+  pin(did: string, accept?: boolean): Promise<Json>;
   /** Any JSON, encrypted here. */
   remember(namespace: string, name: string, value: Json, ttl?: number): Promise<Json>;
   recall(namespace: string, name: string): Promise<Json>;
@@ -217,9 +219,16 @@ export class Agent {
   hire(listing: string, task: string, input?: Json): Promise<{ hire_id: string; escrow_id: string }>;
   incomingHires(state?: string): Promise<{ hires: Json[] }>;
   hireState(id: string): Promise<Json>;
-  deliver(hire: string, summary: string, patienceSeconds: number): Promise<{ receipt_id: string }>;
-  accept(receipt: string, rating?: number, feedback?: string): Promise<Json>;
-  dispute(receipt: string, reason: string): Promise<Json>;
+  /** The id of the receipt. Without an answer within the patience (5 minutes to 7 days) the work counts as accepted. */
+  deliver(hire: string, summary: string, patienceSeconds: number): Promise<string>;
+  /** Whether the work was paid. */
+  accept(receipt: string, rating?: number, feedback?: string): Promise<boolean>;
+  /** Whether the work was paid, which a dispute never does. */
+  dispute(receipt: string, reason: string): Promise<boolean>;
+  /** Any signed write of the ledger: the path under `/v1/pay`, the schema without brand and version, the members. */
+  write(path: string, kind: string, members: Record<string, Json>): Promise<Json>;
+  /** Any read of the ledger as a party, who sees the texts: the path under `/v1/pay`, with its query. */
+  readAsParty(path: string): Promise<Json>;
 }
 
 /** Messages as they come, over any number of connections. Each comes once. */

@@ -13,7 +13,8 @@ export class FileStore {
     this.folder = folder;
   }
   #path(name) {
-    return join(this.folder, `${name.replaceAll(':', '%3A')}.value`);
+    // A name can hold what a service made up. Nothing of it may lead out of the folder.
+    return join(this.folder, `${encodeURIComponent(name).replaceAll('.', '%2E')}.value`);
   }
   async read(name) {
     try {

@@ -96,10 +96,6 @@ impl Agent {
         self.0.api_key().expose().to_owned()
     }
 
-    pub async fn profile(&self) -> Answer {
-        value(&self.0.profile().await.map_err(error)?)
-    }
-
     pub async fn send(&self, to: &str, text: &str, how: JsValue) -> Answer {
         let draft = argument::<How>(&how)?.draft(to, text);
         value(&self.0.send(&draft).await.map_err(error)?)
@@ -132,10 +128,6 @@ impl Agent {
         value(&self.0.publish_prekeys(count).await.map_err(error)?)
     }
 
-    pub async fn pin(&self, did: &str, accept: bool) -> Answer {
-        value(&self.0.pin(did, accept).await.map_err(error)?)
-    }
-
     pub async fn remember(&self, namespace: &str, name: &str, stored: JsValue, ttl: Option<u32>) -> Answer {
         let stored: Value = argument(&stored)?;
         value(&self.0.remember_value(namespace, name, &stored, ttl).await.map_err(error)?)
@@ -151,10 +143,6 @@ impl Agent {
         let method = method.ok_or_else(|| js_sys::TypeError::new("the method is not one of HTTP"))?;
         let body: Option<Value> = argument(&body)?;
         value(&self.0.request(method, path, body.as_ref()).await.map_err(error)?)
-    }
-
-    pub async fn deactivate(&self) -> Answer {
-        value(&self.0.deactivate().await.map_err(error)?)
     }
 }
 

@@ -64,17 +64,9 @@ impl Client {
         value(&self.0.get(path).await.map_err(error)?)
     }
 
-    pub async fn identity(&self, did: &str) -> Answer {
-        value(&self.0.identity(did).await.map_err(error)?)
-    }
-
-    #[wasm_bindgen(js_name = verifyClaim)]
-    pub async fn verify_claim(&self, claim: &str) -> Answer {
-        value(&self.0.verify_claim(claim).await.map_err(error)?)
-    }
-
-    pub async fn check(&self, domain: &str, country: &str) -> Answer {
-        value(&self.0.check(domain, country, None).await.map_err(error)?)
+    pub async fn post(&self, path: &str, body: JsValue) -> Answer {
+        let body: Value = argument(&body)?;
+        value(&self.0.post(path, &body).await.map_err(error)?)
     }
 }
 

@@ -47,6 +47,15 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Adds a query as it is.
+    pub fn raw_query(mut self, query: Option<&str>) -> Self {
+        if let Some(query) = query {
+            self.path.push(if self.path.contains('?') { '&' } else { '?' });
+            self.path.push_str(query);
+        }
+        self
+    }
+
     pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
         self
@@ -63,8 +72,12 @@ impl<'a> Call<'a> {
     }
 
     /// Sends this value as JSON.
-    pub fn json(mut self, body: &impl Serialize) -> Self {
-        match serde_json::to_vec(body) {
+    pub fn json(self, body: &impl Serialize) -> Self {
+        self.text(serde_json::to_vec(body))
+    }
+
+    fn text(mut self, body: serde_json::Result<Vec<u8>>) -> Self {
+        match body {
             Ok(bytes) => self.body = Some(bytes),
             Err(error) => self.failed = Some(Error::usage(format!("the request cannot be written as JSON: {error}"))),
         }
@@ -99,7 +112,14 @@ impl<'a> Call<'a> {
     }
 
     /// Sends, tries again where that is safe, and reads the answer.
-    pub async fn send<T: DeserializeOwned>(mut self) -> Result<T> {
+    pub async fn send<T: DeserializeOwned>(self) -> Result<T> {
+        // Only this is compiled for each type: what a page loads depends on it.
+        let bytes = self.bytes().await?;
+        serde_json::from_slice(&bytes).map_err(|error| Error::Answer(error.to_string()))
+    }
+
+    /// [`Call::send`] without reading the answer.
+    pub async fn bytes(mut self) -> Result<Vec<u8>> {
         if let Some(failed) = self.failed.take() {
             return Err(failed);
         }
@@ -107,7 +127,7 @@ impl<'a> Call<'a> {
         let mut tries = 1;
         loop {
             let failure = match self.attempt(config.timeout).await {
-                Ok(bytes) => return serde_json::from_slice(&bytes).map_err(|error| Error::Answer(error.to_string())),
+                Ok(bytes) => return Ok(bytes),
                 Err(failure) => failure,
             };
             match self.wait_before_next(&failure, tries)? {

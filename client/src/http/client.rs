@@ -108,6 +108,11 @@ impl Client {
         Call::new(self, Method::Get, path.to_owned()).send().await
     }
 
+    /// Any other route that takes a body and needs no key. It is sent once.
+    pub async fn post(&self, path: &str, body: &serde_json::Value) -> Result<serde_json::Value> {
+        Call::new(self, Method::Post, path.to_owned()).json(body).send().await
+    }
+
     /// Which deployment this is; asked once.
     pub async fn deployment(&self) -> Result<Deployment> {
         if let Some(known) = self.inner.deployment.lock().unwrap_or_else(PoisonError::into_inner).clone() {

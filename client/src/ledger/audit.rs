@@ -98,8 +98,16 @@ pub fn check_growth(proof: &Consistency, earlier: &Head, later: &Head) -> Result
 impl Client {
     /// The key that signs the heads of the log, as the deployment says. Compare it with one that you kept.
     pub async fn log_key(&self) -> Result<[u8; 32]> {
-        let key = self.relay_info().await?.relay.public_key;
-        let key = key.ok_or_else(|| Error::Answer("the relay has no key".to_owned()))?;
+        #[derive(Deserialize)]
+        struct Info {
+            relay: About,
+        }
+        #[derive(Deserialize)]
+        struct About {
+            public_key: Option<String>,
+        }
+        let info: Info = self.call(Method::Get, &["v1", "relay", "info"]).send().await?;
+        let key = info.relay.public_key.ok_or_else(|| Error::Answer("the relay has no key".to_owned()))?;
         Ok(decode_base64_array("public_key", &key)?)
     }
 

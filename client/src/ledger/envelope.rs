@@ -68,8 +68,26 @@ impl Agent {
 
     /// Signs an envelope and sends it, again if no answer comes.
     pub(crate) async fn act<T: DeserializeOwned>(&self, path: &[&str], kind: &str, members: Value) -> Result<T> {
+        let bytes = self.act_bytes(path, kind, members).await?;
+        serde_json::from_slice(&bytes).map_err(|error| Error::Answer(error.to_string()))
+    }
+
+    async fn act_bytes(&self, path: &[&str], kind: &str, members: Value) -> Result<Vec<u8>> {
         let signed = self.envelope(kind, members).await?;
-        self.client().pay(Method::Post, path).json(&signed).once().send().await
+        self.client().pay(Method::Post, path).json(&signed).once().bytes().await
+    }
+
+    /// Any signed write: `path` is that under `/v1/pay`, such as `escrow/open`, and `kind` the schema without brand and
+    /// version. The members of each kind are in `docs/envelopes.md`.
+    pub async fn write(&self, path: &str, kind: &str, members: Value) -> Result<Value> {
+        self.act(&path.split('/').collect::<Vec<_>>(), kind, members).await
+    }
+
+    /// Any read of the ledger as a party, who sees the texts: `path` is that under `/v1/pay`, with its query.
+    pub async fn read_as_party(&self, path: &str) -> Result<Value> {
+        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+        let call = self.read_pay(&path.split('/').collect::<Vec<_>>()).await?;
+        call.raw_query(query).send().await
     }
 
     /// A read that shows this agent the texts that only parties see.

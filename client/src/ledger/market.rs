@@ -77,6 +77,11 @@ pub enum Verdict {
     Dispute(String),
 }
 
+/// SHA-256 of the summary of work, in hex: what its provider signs beside the summary.
+pub fn work_hash(summary: &str) -> String {
+    encoding::encode_hex(&hash::sha256(summary.as_bytes()))
+}
+
 impl Client {
     /// Searches offers.
     pub async fn search_market(&self, search: &Search) -> Result<Found> {
@@ -200,7 +205,7 @@ impl Agent {
             "task_id": task,
             "from_did": requester,
             "to_did": self.did(),
-            "work_hash": encoding::encode_hex(&hash::sha256(summary.as_bytes())),
+            "work_hash": work_hash(summary),
             "summary": summary,
             "nonce": platform::unique()?,
             "acceptance_deadline_at": deadline,
@@ -215,7 +220,7 @@ impl Agent {
     /// Errors: [`Error::Usage`] if the summary is not the text whose hash the provider signed.
     pub async fn judge(&self, receipt: &Receipt, verdict: &Verdict) -> Result<ReceiptAccepted> {
         if let (Some(summary), Some(signed), Verdict::Accept { .. }) = (&receipt.summary, &receipt.work_hash, verdict)
-            && encoding::encode_hex(&hash::sha256(summary.as_bytes())) != *signed
+            && work_hash(summary) != *signed
         {
             return Err(Error::usage("the summary is not the text whose hash the provider signed; look before accepting"));
         }

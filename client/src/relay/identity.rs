@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use super::agent::{Agent, Known};
 use super::answers::{
-    Deactivated, Discovered, EnvelopeVerified, Identity, OwnStock, PrekeyBundle, PrekeysUploaded, Profile,
+    Deactivated, Discovered, EnvelopeVerified, Identity, OwnStock, PrekeysUploaded, Profile,
     RotateResponse, Username, UsernameHolder, UsernameReleased,
 };
 use super::keyring::ApiKey;
@@ -38,21 +38,51 @@ pub struct ProfileChange {
     pub presence: Option<bool>,
 }
 
+/// Of an identity, what it takes to write to the agent. A page that uses the library loads no more than that.
+#[derive(Deserialize)]
+struct PeerKeys {
+    did: String,
+    signing_public_key: String,
+    encryption_public_key: String,
+    #[serde(default)]
+    mlkem_public_key: Option<String>,
+    #[serde(default)]
+    metadata: Value,
+}
+
+/// Of a bundle, the prekeys.
+#[derive(Deserialize)]
+struct Prekeys {
+    #[serde(default)]
+    signed_prekey: Option<Prekey>,
+    #[serde(default)]
+    one_time_prekey: Option<Prekey>,
+}
+
+#[derive(Deserialize)]
+struct Prekey {
+    id: u64,
+    public_key: String,
+    /// Of a signed one.
+    #[serde(default)]
+    signature: String,
+}
+
 /// Reads the keys of a peer.
-pub(crate) fn peer_of(identity: &Identity) -> Result<Known> {
+fn peer_of(identity: PeerKeys) -> Result<Known> {
     let kem_key = match &identity.mlkem_public_key {
         Some(text) => Some(decode_base64("mlkem_public_key", text)?),
         None => None,
     };
     let opens = identity.metadata.get(METADATA).and_then(Value::as_array);
     Ok(Known {
+        opens_prekeys: opens.is_some_and(|names| names.iter().any(|name| name == PREKEY_SESSIONS)),
         peer: Peer {
-            did: identity.did.clone(),
+            did: identity.did,
             signing_key: decode_base64_array("signing_public_key", &identity.signing_public_key)?,
             encryption_key: decode_base64_array("encryption_public_key", &identity.encryption_public_key)?,
             kem_key,
         },
-        opens_prekeys: opens.is_some_and(|names| names.iter().any(|name| name == PREKEY_SESSIONS)),
         at: platform::now(),
     })
 }
@@ -113,11 +143,11 @@ impl Agent {
         if let Some(known) = self.known(did) {
             return Ok(known);
         }
-        let identity: Identity = self.call(Method::Get, &["identity", did]).send().await?;
+        let identity: PeerKeys = self.call(Method::Get, &["identity", did]).send().await?;
         if identity.did != did {
             return Err(Error::Answer("the identity is that of another agent".to_owned()));
         }
-        let known = peer_of(&identity)?;
+        let known = peer_of(identity)?;
         self.remember(known.clone());
         Ok(known)
     }
@@ -125,15 +155,14 @@ impl Agent {
     /// Takes prekeys of a peer, which the service then gives to nobody else.
     pub(crate) async fn bundle(&self, known: &Known) -> Result<Bundle> {
         let did = &known.peer.did;
-        let given: PrekeyBundle = self.call(Method::Get, &["prekeys", did]).send().await?;
+        let given: Prekeys = self.call(Method::Get, &["prekeys", did]).send().await?;
         let signed = given.signed_prekey.ok_or_else(|| Error::usage(format!("{did} has published no signed prekey")))?;
-        let number = |id: i64| u64::try_from(id).map_err(|_| Error::Answer("a prekey has a negative id".to_owned()));
         let one_time = match given.one_time_prekey {
-            Some(key) => Some((number(key.id)?, decode_base64_array("public_key", &key.public_key)?)),
+            Some(key) => Some((key.id, decode_base64_array("public_key", &key.public_key)?)),
             None => None,
         };
         Ok(Bundle {
-            signed_id: number(signed.id)?,
+            signed_id: signed.id,
             signed: decode_base64_array("public_key", &signed.public_key)?,
             signature: decode_base64_array("signature", &signed.signature)?,
             one_time,
@@ -219,7 +248,11 @@ impl Agent {
             rotation_nonce: nonce,
         };
         // An earlier try may have been done although its answer was lost. Then these keys are the agent's already.
-        let shown: Profile = self.profile().await?;
+        #[derive(Deserialize)]
+        struct Shown {
+            signing_public_key: String,
+        }
+        let shown: Shown = self.call(Method::Get, &["profile"]).send().await?;
         let answer = match shown.signing_public_key == encode_base64(&peer.signing_key) {
             true => self.call(Method::Post, &["rotate-keys"]).json(&PublicKeys::of(&next, id)).send().await?,
             false => self.call(Method::Post, &["rotate-keys"]).json(&body).send().await?,

@@ -2,10 +2,11 @@
 
 use crypto::encoding::{decode_base64, decode_base64_array, encode_base64};
 use crypto::{Secret, boxes, hash};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::agent::Agent;
-use super::answers::{MemoryDeleted, MemoryKeys, MemoryNamespaces, MemoryStored, MemoryValue};
+use super::answers::{MemoryDeleted, MemoryKeys, MemoryNamespaces, MemoryStored};
 use crate::http::Method;
 use crate::{Error, Result, platform};
 
@@ -55,7 +56,15 @@ impl Agent {
     ///
     /// Errors: [`Error::Crypto`] if it was encrypted with keys that the agent does not have any more.
     pub async fn recall(&self, namespace: &str, name: &str) -> Result<Option<Value>> {
-        let stored: MemoryValue = match self.call(Method::Get, &["memory", namespace, name]).send().await {
+        #[derive(Deserialize)]
+        struct Stored {
+            #[serde(default)]
+            value: Value,
+            value_type: String,
+            #[serde(default)]
+            client_nonce: Option<String>,
+        }
+        let stored: Stored = match self.call(Method::Get, &["memory", namespace, name]).send().await {
             Ok(stored) => stored,
             Err(Error::Refused(refusal)) if refusal.status == 404 => return Ok(None),
             Err(error) => return Err(error),

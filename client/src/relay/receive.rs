@@ -402,3 +402,93 @@ fn authenticate(
     let right = signing::verify(&signing_key, text, &signature);
     Ok(if right { Authentication::Signed } else { Authentication::None })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use crypto::Secret;
+    use crypto::conversation::AgentKeys;
+    use crypto::encoding::{decode_hex_array, encode_base64};
+    use serde_json::Value;
+
+    use super::*;
+    use crate::relay::keyring::ApiKey;
+
+    fn hex<const N: usize>(value: &Value, name: &str) -> [u8; N] {
+        decode_hex_array("vector", value[name].as_str().unwrap()).unwrap()
+    }
+
+    /// The recipient of a recorded conversation, and its messages as the relay would give them.
+    fn recorded(case: &Value) -> (Keyring, Vec<RawMessage>) {
+        let (from, to) = (&case["from"], &case["to"]);
+        let keys = AgentKeys {
+            signing: Secret::new([1; 32]),
+            encryption: Secret::new(hex(to, "encryption_secret")),
+            kem: Some(Secret::new(hex(to, "kem_seed"))),
+            prekey: Secret::new([2; 32]),
+        };
+        let keyring = Keyring {
+            did: to["did"].as_str().unwrap().to_owned(),
+            api_key: ApiKey::new(String::new()),
+            generations: vec![keys],
+            signed_prekeys: BTreeMap::new(),
+            one_time_prekeys: BTreeMap::new(),
+            next: None,
+        };
+        let raw = |(n, message): (usize, &Value)| {
+            let text = |name: &str| message[name].as_str().unwrap().to_owned();
+            RawMessage {
+                id: n.to_string(),
+                from: from["did"].as_str().unwrap().to_owned(),
+                to: keyring.did.clone(),
+                ciphertext: text("ciphertext"),
+                nonce: text("nonce"),
+                signature: text("signature"),
+                envelope: Some(text("envelope")),
+                sender_signing_key: encode_base64(&hex::<32>(from, "signing_public")),
+                sender_encryption_key: encode_base64(&hex::<32>(from, "encryption_public")),
+                content_type: None,
+                message_type: None,
+                thread_id: None,
+                reply_to: None,
+                timestamp: String::new(),
+                expires_at: String::new(),
+            }
+        };
+        let messages = case["messages"].as_array().unwrap().iter().enumerate().map(raw).collect();
+        (keyring, messages)
+    }
+
+    #[test]
+    fn recorded_conversations_of_another_implementation_open_in_any_order_and_twice() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors/session/session.json");
+        let file: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let cases = file["cases"].as_array().unwrap();
+        assert_eq!(cases.len(), 8);
+        for case in cases {
+            let (keyring, messages) = recorded(case);
+            let mut sessions = Sessions::default();
+            let order = (0..messages.len()).chain((0..messages.len()).rev());
+            for n in order {
+                let opened = open(&messages[n], &keyring, &mut sessions, &mut None).unwrap();
+                assert_eq!(opened.content, case["messages"][n]["text"].as_str().unwrap(), "{}", case["name"]);
+                assert_ne!(opened.authentication, Authentication::None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_sealed_sender_that_is_not_the_authenticated_one_is_not_believed() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors/session/session.json");
+        let file: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let cases = file["cases"].as_array().unwrap();
+        let case = cases.iter().find(|case| !case["sealed_fields"].is_null()).unwrap();
+        let (keyring, messages) = recorded(case);
+        let raw = RawMessage { from: "did:svc:somebody".to_owned(), ..messages[0].clone() };
+        let opened = open(&raw, &keyring, &mut Sessions::default(), &mut None);
+        let message = Message::of_raw(raw, opened);
+        assert!(message.text.is_empty() && message.problem.is_some(), "{message:?}");
+        assert_eq!(message.authentication, Authentication::None);
+    }
+}

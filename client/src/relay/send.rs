@@ -99,13 +99,18 @@ impl Agent {
         if options.padding && length > MAX_PADDED {
             return Err(Error::usage(format!("padding holds at most {MAX_PADDED} bytes; send the text unpadded")));
         }
-        let known = self.peer(&draft.to).await?;
         let mut random = platform::random()?;
         let mut draw = |bytes: &mut [u8]| random.fill_bytes(bytes);
         let _lock = self.lock_peer(&draft.to).await;
         let mut sessions = self.sessions(&draft.to).await?;
         let fits = |session: &Sending| session.is_from_prekeys() == prekeys && session.step() < LONGEST;
-        let mut session = match sessions.sending.take().filter(fits) {
+        let going_on = sessions.sending.take().filter(fits);
+        if going_on.is_none() {
+            // A session begins with the keys that the peer has now.
+            self.forget_peer(&draft.to);
+        }
+        let known = self.peer(&draft.to).await?;
+        let mut session = match going_on {
             Some(session) => session,
             None if !prekeys => Sending::start(&keys, &known.peer, options, &mut draw)?,
             None if !known.opens_prekeys => {

@@ -4,9 +4,14 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use super::Store;
 use crate::platform::Work;
 use crate::{Error, Result};
+
+/// What stands for itself in the name of a file.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
 
 /// Keeps each value in a file of its own, which only the owner can read. A file is written whole under another name,
 /// flushed to the disk and renamed, so that a crash leaves the value before or the new one.
@@ -36,9 +41,9 @@ impl FileStore {
         Ok(FileStore { folder, _lock: lock })
     }
 
-    /// Names may hold a colon, which some file systems do not take.
+    /// A name can hold what a service made up, such as an id. So nothing of it may lead out of the folder.
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(format!("{}.value", name.replace(':', "%3A")))
+        self.folder.join(format!("{}.value", utf8_percent_encode(name, KEPT)))
     }
 
     fn put(&self, name: &str, value: &[u8]) -> std::io::Result<()> {
@@ -113,6 +118,9 @@ mod tests {
         }
         now(store.remove("peer-did:svc:x")).unwrap();
         now(store.remove("peer-did:svc:x")).unwrap();
+        now(store.write("open-../../outside", b"three")).unwrap();
+        assert!(!folder.path().join("outside.value").exists(), "a name led out of the folder");
+        assert_eq!(now(store.read("open-../../outside")).unwrap().unwrap(), b"three");
         assert_eq!(now(store.read("peer-did:svc:x")).unwrap(), None);
     }
 }

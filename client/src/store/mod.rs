@@ -18,7 +18,7 @@ pub use browser::LocalStore;
 pub use file::FileStore;
 pub use memory::MemoryStore;
 
-/// Named values of one agent. Names are of `a-z`, `A-Z`, `0-9`, `:`, `-`, `_` and `.`, at most 200 characters.
+/// Named values of one agent. Names hold ids that the service made, so a store must not take them as paths.
 pub trait Store: Shared {
     /// The value of a name; `None` if there is none.
     fn read<'a>(&'a self, name: &'a str) -> Work<'a, Result<Option<Vec<u8>>>>;

@@ -39,6 +39,9 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
                 }
                 other => return Err(format!("target {other} is not supported")),
             },
+            "--remove-name-section" => {
+                bindgen.remove_name_section(true);
+            }
             "--no-typescript" => {
                 bindgen.typescript(false);
             }

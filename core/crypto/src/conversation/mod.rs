@@ -15,6 +15,8 @@
 pub mod chain;
 pub mod prekeys;
 pub mod sending;
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 

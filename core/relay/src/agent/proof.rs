@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::nonces::{self, Nonce};
 use super::record::{self, AGENT, Credentials, RegistrationPlace};
 use super::standing::Standing;
-use super::{profile, rotate, texts, waiting};
+use super::{profile, rotate, waiting};
 use crate::agent::authentication::{self, Calling};
 use crate::{Error, Result, Timestamp};
 use crypto::encoding::{decode_base64_array, encode_base64};
