@@ -25,7 +25,8 @@
 //! | [`data`] | open data: checks, countries, incidents, aggregation, claims |
 //! | `platform` | time, randomness and waiting, natively and in wasm |
 //!
-//! Nothing here prints or logs, and no `Debug` output holds a key.
+//! Nothing here prints or logs, and no `Debug` output holds a key. The packages for JavaScript and Python are this one
+//! (decision one-client-source).
 
 pub mod data;
 pub mod error;

@@ -4,9 +4,11 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use common::Server;
 use heliograph_client::ledger::CREDIT;
@@ -25,7 +27,10 @@ fn block(language: &str) -> String {
     let readme = std::fs::read_to_string(root().join("client/README.md")).unwrap();
     let start = readme.split(&format!("```{language}\n")).nth(1).expect("a block");
     let block = start.split("```").next().unwrap().to_owned();
-    assert!(block.lines().filter(|line| !line.is_empty()).count() <= 15, "{language}: a quick start has at most 15 lines");
+    assert!(
+        block.lines().filter(|line| !line.is_empty()).count() <= 15,
+        "{language}: a quick start has at most 15 lines"
+    );
     block
 }
 
@@ -66,16 +71,28 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A Python with the package in a folder of its own; the newest wheel counts.
-fn python(folder: &Path) -> Option<Command> {
-    let wheels = std::fs::read_dir(built("python")?).unwrap().map(|entry| entry.unwrap().path());
-    let wheel = wheels.filter(|path| path.extension().is_some_and(|ending| ending == "whl")).max()?;
+/// The newest wheel.
+fn wheel() -> Option<PathBuf> {
+    let folder = built("python")?;
+    let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let wheel = files.filter(|path| path.extension().is_some_and(|ending| ending == "whl")).max();
+    if wheel.is_none() {
+        println!("skipped: {} has no wheel; `cargo xtask client` builds it", folder.display());
+    }
+    wheel
+}
+
+/// A Python with the package in a folder of its own.
+fn python(wheel: &Path, folder: &Path) -> Command {
     let packages = folder.join("packages");
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", "--target"];
-    said(Command::new("python3").args(pip).arg(&packages).arg(&wheel));
+    if !packages.exists() {
+        let pip =
+            ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", "--target"];
+        said(Command::new("python3").args(pip).arg(&packages).arg(wheel));
+    }
     let mut command = Command::new("python3");
     command.env("PYTHONPATH", &packages).current_dir(folder);
-    Some(command)
+    command
 }
 
 #[test]
@@ -106,57 +123,68 @@ fn the_quick_start_in_node_runs_as_it_is_written() {
 
 #[test]
 fn the_quick_start_in_python_runs_as_it_is_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(_) = built("python") else { return };
-    let server = Server::start();
+    let Some(wheel) = wheel() else { return };
+    let (server, folder) = (Server::start(), tempfile::tempdir().unwrap());
     std::fs::write(folder.path().join("start.py"), block("python")).unwrap();
     for _ in 0..2 {
-        let mut python = python(folder.path()).unwrap();
+        let mut python = python(&wheel, folder.path());
         assert_eq!(said(python.args(["start.py", &server.base])), "Hello Bob signed\n");
-        std::fs::remove_dir_all(folder.path().join("packages")).unwrap();
     }
 }
 
-/// Serves the files of a folder to a browser, until the test ends.
-fn serve(folder: PathBuf) -> String {
+/// Serves the files of a folder to a browser until the test ends. What the page asks for under `/said/` is what it has to
+/// say.
+fn serve(folder: PathBuf) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, said) = channel();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let (mut stream, folder) = (stream.unwrap(), folder.clone());
-            std::thread::spawn(move || {
-                let mut head = Vec::new();
-                let mut piece = [0; 2048];
-                while !head.windows(4).any(|four| four == b"\r\n\r\n") {
-                    match stream.read(&mut piece) {
-                        Ok(0) | Err(_) => return,
-                        Ok(read) => head.extend_from_slice(&piece[..read]),
-                    }
-                }
-                let head = String::from_utf8_lossy(&head).into_owned();
-                let path = head.split([' ', '?']).nth(1).unwrap_or("/").trim_start_matches('/').to_owned();
-                let body = std::fs::read(folder.join(&path));
-                let status = if body.is_ok() { "200 OK" } else { "404 Not Found" };
-                let body = body.unwrap_or_default();
-                let kind = match path.rsplit('.').next() {
-                    Some("js") => "text/javascript",
-                    Some("wasm") => "application/wasm",
-                    _ => "text/html",
-                };
-                let head = format!(
-                    "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-                    body.len()
-                );
-                let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
-            });
+            let (stream, folder, sender) = (stream.unwrap(), folder.clone(), sender.clone());
+            std::thread::spawn(move || answer(stream, &folder, &sender));
         }
     });
-    base
+    (base, said)
 }
+
+fn answer(mut stream: TcpStream, folder: &Path, said: &Sender<String>) {
+    let (mut head, mut piece) = (Vec::new(), [0; 2048]);
+    while !head.windows(4).any(|four| four == b"\r\n\r\n") {
+        match stream.read(&mut piece) {
+            Ok(0) | Err(_) => return,
+            Ok(read) => head.extend_from_slice(&piece[..read]),
+        }
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let path = head.split([' ', '?']).nth(1).unwrap_or("/").trim_start_matches('/').to_owned();
+    if let Some(text) = path.strip_prefix("said/") {
+        let _ = said.send(text.replace("%20", " "));
+    }
+    let body = std::fs::read(folder.join(&path));
+    let status = if body.is_ok() { "200 OK" } else { "404 Not Found" };
+    let body = body.unwrap_or_default();
+    let kind = match path.rsplit('.').next() {
+        Some("js") => "text/javascript",
+        Some("wasm") => "application/wasm",
+        _ => "text/html",
+    };
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+}
+
+/// Tells what the page shows, or what went wrong in it.
+const WATCH: &str = "<script>
+  const say = (text) => fetch('/said/' + encodeURIComponent(text));
+  addEventListener('error', (event) => say(event.message));
+  addEventListener('unhandledrejection', (event) => say(String(event.reason)));
+  setInterval(() => document.body.innerText.trim() && say(document.body.innerText.trim()), 200);
+</script>";
 
 #[test]
 fn the_quick_start_in_a_browser_runs_as_it_is_written() {
-    let browser = PathBuf::from(std::env::var("HELIOGRAPH_TEST_BROWSER").unwrap_or("/usr/bin/chromium".to_owned()));
+    let browser = std::env::var_os("CHROMIUM").map_or_else(|| PathBuf::from("/usr/bin/chromium"), PathBuf::from);
     let Some(package) = built("js") else { return };
     if !browser.exists() {
         println!("skipped: there is no {}", browser.display());
@@ -164,17 +192,27 @@ fn the_quick_start_in_a_browser_runs_as_it_is_written() {
     }
     let (server, folder) = (Server::start(), tempfile::tempdir().unwrap());
     copy(&package, &folder.path().join("heliograph-client"));
-    let page = format!("<!doctype html><body>{}</body>", block("html"));
+    let page = format!("<!doctype html><body>{WATCH}{}</body>", block("html"));
     std::fs::write(folder.path().join("start.html"), page).unwrap();
-    let address = format!("{}/start.html?relay={}", serve(folder.path().to_owned()), server.base);
+    let (base, said) = serve(folder.path().to_owned());
     let profile = tempfile::tempdir().unwrap();
-    let mut command = Command::new(&browser);
-    command
-        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--timeout=20000"])
+    let mut running = Command::new(&browser)
+        .args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--remote-debugging-port=0",
+        ])
         .arg(format!("--user-data-dir={}", profile.path().display()))
-        .args(["--virtual-time-budget=15000", "--dump-dom", &address]);
-    let shown = said(&mut command);
-    assert!(shown.contains("Hello Bob signed"), "{shown}");
+        .arg(format!("{base}/start.html?relay={}", server.base))
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let shown = said.recv_timeout(Duration::from_secs(60));
+    let _ = running.kill();
+    let _ = running.wait();
+    assert_eq!(shown.unwrap(), "Hello Bob signed");
 }
 
 #[test]
@@ -192,8 +230,8 @@ fn agents_on_other_cryptography_and_agents_of_the_library_understand_each_other(
 }
 
 /// What others wrote, which `client/examples/package.json` and `requirements.txt` list; says so if it is missing.
-fn third_party(name: &str) -> Option<PathBuf> {
-    let path = root().join("client/examples").join(name);
+fn third_party(path: &str) -> Option<PathBuf> {
+    let path = root().join(path);
     if !path.exists() {
         println!("skipped: {} is missing; `cargo xtask client` installs it", path.display());
         return None;
@@ -203,10 +241,9 @@ fn third_party(name: &str) -> Option<PathBuf> {
 
 #[test]
 fn tools_for_language_models_run_in_python() {
-    let folder = tempfile::tempdir().unwrap();
-    let (Some(_), Some(environment)) = (built("python"), third_party("python_packages")) else { return };
-    let server = Server::start();
-    let mut python = python(folder.path()).unwrap();
+    let (Some(wheel), Some(environment)) = (wheel(), third_party("target/client/python_packages")) else { return };
+    let (server, folder) = (Server::start(), tempfile::tempdir().unwrap());
+    let mut python = python(&wheel, folder.path());
     let own = folder.path().join("packages");
     let paths = std::env::join_paths([own, environment]).unwrap();
     python.env("PYTHONPATH", paths).arg(root().join("client/examples/tools.py")).args([&server.base, "agent"]);
@@ -215,7 +252,7 @@ fn tools_for_language_models_run_in_python() {
 
 #[test]
 fn tools_for_language_models_compile_and_run_in_typescript() {
-    let (Some(package), Some(modules)) = (built("js"), third_party("node_modules")) else { return };
+    let (Some(package), Some(modules)) = (built("js"), third_party("client/examples/node_modules")) else { return };
     let server = Server::start();
     // The package is found beside what others wrote.
     copy(&package, &modules.join("heliograph-client"));
@@ -240,7 +277,7 @@ async fn provider(server: &Server, folder: &Path) -> Agent {
 
 #[tokio::test]
 async fn an_agent_in_python_pays_one_in_rust_for_work_over_a_restart_of_the_server() {
-    let Some(_) = built("python") else { return };
+    let Some(wheel) = wheel() else { return };
     let (mut server, folder) = (Server::native(), tempfile::tempdir().unwrap());
     let path = folder.path().join("rust");
     let agent = provider(&server, &path).await;
@@ -248,8 +285,7 @@ async fn an_agent_in_python_pays_one_in_rust_for_work_over_a_restart_of_the_serv
     let script = root().join("client/examples/work.py");
     let did = agent.did();
     let run = |base: &str| {
-        let _ = std::fs::remove_dir_all(folder.path().join("packages"));
-        let mut python = python(folder.path()).unwrap();
+        let mut python = python(&wheel, folder.path());
         said(python.arg(&script).args([base, "python", &did]))
     };
     assert_eq!(run(&server.base), "hired\n");
@@ -265,7 +301,7 @@ async fn an_agent_in_python_pays_one_in_rust_for_work_over_a_restart_of_the_serv
     let agent = provider(&server, &path).await;
     let hire = agent.incoming_hires(None, &Page::default()).await.unwrap().hires.remove(0);
     assert_eq!(hire.input_json.as_deref(), Some("{\"text\":\"hello\"}"));
-    agent.deliver(&hire, "HELLO", std::time::Duration::from_secs(3_600)).await.unwrap();
+    agent.deliver(&hire, "HELLO", Duration::from_secs(3_600)).await.unwrap();
     let answer = heliograph_client::Draft::to(&hire.requester_did, "It is done").thread(&hire.id);
     agent.send(&answer).await.unwrap();
     agent.mark_read(&[&asked[0].id]).await.unwrap();

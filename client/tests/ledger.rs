@@ -49,7 +49,10 @@ async fn an_escrow_is_released_or_taken_back() {
     assert_eq!(ada.refund_escrow(&two.escrow_id, Some("changed my mind")).await.unwrap().state, "refunded");
     assert_eq!(server.client().escrow(&one.escrow_id).await.unwrap().escrow.amount_micro, CREDIT);
     assert_eq!(ada.escrows(&Page::default()).await.unwrap().escrows.len(), 2);
-    assert_eq!((ada.wallet().await.unwrap().balance_micro, bob.wallet().await.unwrap().balance_micro), (9 * CREDIT, CREDIT));
+    assert_eq!(
+        (ada.wallet().await.unwrap().balance_micro, bob.wallet().await.unwrap().balance_micro),
+        (9 * CREDIT, CREDIT)
+    );
 }
 
 #[tokio::test]

@@ -7,8 +7,9 @@ use crate::project::{cargo, copy_folder, read, root, write};
 use crate::run::{Result, notice, run, tool};
 use crate::tools::{self, WASM};
 
-/// Largest module, in bytes of brotli: what a page loads before its first message.
-const LIMIT: usize = 120_000;
+/// Largest module, in bytes of brotli: what a page loads before its first message. Less than a fifth of it is cryptography;
+/// most are asynchronous functions and readers of JSON. So what only names a route is written in JavaScript.
+const LIMIT: usize = 210_000;
 
 fn folder(name: &str) -> PathBuf {
     root().join("target/client").join(name)
@@ -35,7 +36,15 @@ pub fn js() -> Result<()> {
         "wasm-bindgen",
         Command::new(tools::wasm_bindgen()?)
             .arg(&built)
-            .args(["--target", "web", "--no-typescript", "--remove-name-section", "--out-name", "heliograph", "--out-dir"])
+            .args([
+                "--target",
+                "web",
+                "--no-typescript",
+                "--remove-name-section",
+                "--out-name",
+                "heliograph",
+                "--out-dir",
+            ])
             .arg(&package),
     )?;
     copy_folder(&root().join("client/js/package"), &package)?;

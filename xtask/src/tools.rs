@@ -166,7 +166,7 @@ pub fn maturin() -> Result<PathBuf> {
 pub fn client_examples() -> Result<()> {
     npm("client/examples")?;
     let (wanted, packages) =
-        (root().join("client/examples/requirements.txt"), root().join("client/examples/python_packages"));
+        (root().join("client/examples/requirements.txt"), root().join("target/client/python_packages"));
     if !is_installed("python3", "--version") {
         return Ok(());
     }

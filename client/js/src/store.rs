@@ -24,7 +24,8 @@ impl Object {
             let function: Function = Reflect::get(&self.0, &method.into())?.dyn_into()?;
             function.apply(&self.0, &arguments.iter().collect::<Array>())
         };
-        let failed = |error: JsValue| Error::Store(format!("{method}: {}", String::from(js_sys::JsString::from(error))));
+        let failed =
+            |error: JsValue| Error::Store(format!("{method}: {}", String::from(js_sys::JsString::from(error))));
         let promise = Promise::resolve(&call().map_err(failed)?);
         JsFuture::from(promise).await.map_err(failed)
     }

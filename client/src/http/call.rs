@@ -24,7 +24,7 @@ pub struct Call<'a> {
     path: String,
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
-    /// Whether doing it twice has the effect of doing it once.
+    /// Whether doing it twice has the effect of doing it once (decision what-is-tried-again).
     repeatable: bool,
     failed: Option<Error>,
 }

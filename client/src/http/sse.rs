@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn events_are_whole_however_the_bytes_are_cut() {
-        let text = "event: message\ndata: {\"a\":\ndata: 1}\nid: 17\n\n: comment\r\n\r\nretry: 5\ndata:x\r\n\r\nevent: y\n\n";
+        let text =
+            "event: message\ndata: {\"a\":\ndata: 1}\nid: 17\n\n: comment\r\n\r\nretry: 5\ndata:x\r\n\r\nevent: y\n\n";
         let whole = Parser::default().feed(text.as_bytes()).unwrap();
         let first = Event { name: "message".into(), id: Some("17".into()), data: "{\"a\":\n1}".into() };
         assert_eq!(whole, [first, Event { name: "message".into(), id: None, data: "x".into() }]);

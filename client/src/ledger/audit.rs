@@ -131,8 +131,7 @@ impl Client {
             return Ok(());
         }
         let call = self.pay(Method::Get, &["audit", "consistency"]);
-        let proof: Consistency =
-            call.query("from", Some(earlier.size)).query("to", Some(later.size)).send().await?;
+        let proof: Consistency = call.query("from", Some(earlier.size)).query("to", Some(later.size)).send().await?;
         check_growth(&proof, earlier, later)
     }
 

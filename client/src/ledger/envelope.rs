@@ -47,8 +47,8 @@ pub fn sign(seed: &Secret<32>, envelope: Value) -> Result<Signed> {
 }
 
 impl Agent {
-    /// An envelope of this kind (such as `credit-transfer`) with these members, for this deployment, valid for ten
-    /// minutes from now.
+    /// An envelope of this kind (such as `credit-transfer`) with these members, for this deployment (decision
+    /// envelopes-name-deployment), valid for ten minutes from now.
     pub async fn envelope(&self, kind: &str, members: Value) -> Result<Signed> {
         self.envelope_for(kind, members, LIFE).await
     }

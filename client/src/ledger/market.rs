@@ -222,7 +222,9 @@ impl Agent {
         if let (Some(summary), Some(signed), Verdict::Accept { .. }) = (&receipt.summary, &receipt.work_hash, verdict)
             && work_hash(summary) != *signed
         {
-            return Err(Error::usage("the summary is not the text whose hash the provider signed; look before accepting"));
+            return Err(Error::usage(
+                "the summary is not the text whose hash the provider signed; look before accepting",
+            ));
         }
         let mut members =
             json!({ "receipt_id": receipt.id, "signer_did": self.did(), "action_nonce": platform::unique()? });

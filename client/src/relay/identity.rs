@@ -13,8 +13,8 @@ use zeroize::Zeroizing;
 
 use super::agent::{Agent, Known};
 use super::answers::{
-    Deactivated, Discovered, EnvelopeVerified, Identity, OwnStock, PrekeysUploaded, Profile,
-    RotateResponse, Username, UsernameHolder, UsernameReleased,
+    Deactivated, Discovered, EnvelopeVerified, Identity, OwnStock, PrekeysUploaded, Profile, RotateResponse, Username,
+    UsernameHolder, UsernameReleased,
 };
 use super::keyring::ApiKey;
 use super::register::{METADATA, PREKEY_SESSIONS, PublicKeys, prove};
@@ -156,7 +156,8 @@ impl Agent {
     pub(crate) async fn bundle(&self, known: &Known) -> Result<Bundle> {
         let did = &known.peer.did;
         let given: Prekeys = self.call(Method::Get, &["prekeys", did]).send().await?;
-        let signed = given.signed_prekey.ok_or_else(|| Error::usage(format!("{did} has published no signed prekey")))?;
+        let signed =
+            given.signed_prekey.ok_or_else(|| Error::usage(format!("{did} has published no signed prekey")))?;
         let one_time = match given.one_time_prekey {
             Some(key) => Some((key.id, decode_base64_array("public_key", &key.public_key)?)),
             None => None,

@@ -58,7 +58,9 @@ impl Keyring {
     /// Errors: [`Error::Usage`] if the service holds the keys.
     pub fn keys(&self) -> Result<&AgentKeys> {
         self.generations.first().ok_or_else(|| {
-            Error::usage("the service holds the keys of this agent, so it cannot encrypt or sign here; register with own keys")
+            Error::usage(
+                "the service holds the keys of this agent, so it cannot encrypt or sign here; register with own keys",
+            )
         })
     }
 

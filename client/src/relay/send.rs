@@ -71,8 +71,7 @@ impl Agent {
         let nonce = platform::random_bytes()?;
         let secrets = SenderSecrets { signing: &keys.signing, encryption: &keys.encryption };
         let time = platform::time();
-        let made =
-            server_message::make(secrets, &did, &peer.did, &peer.encryption_key, &time, &nonce, &draft.text)?;
+        let made = server_message::make(secrets, &did, &peer.did, &peer.encryption_key, &time, &nonce, &draft.text)?;
         let owned = |text: &Option<String>, usual: &str| Some(text.clone().unwrap_or_else(|| usual.to_owned()));
         let posted = Posted {
             to: peer.did,
@@ -89,7 +88,8 @@ impl Agent {
         self.post(&posted).await
     }
 
-    /// The session's step is stored before the message is posted: a key that was used must never be used again.
+    /// The session's step is stored before the message is posted: a key that was used must never be used again (decision
+    /// session-before-post).
     async fn send_in_session(&self, draft: &Draft, options: Options, prekeys: bool) -> Result<Sent> {
         let (keys, did, time) = (self.keys()?, self.did(), platform::time());
         let length = match options.sealed {
@@ -121,8 +121,7 @@ impl Agent {
                 Sending::start_from_prekeys(&keys, &did, &known.peer, &bundle, options, &mut draw)?
             }
         };
-        let posted =
-            session.seal(&keys, &did, &known.peer, options, &time, &draft.text, draft.meta(), &mut draw)?;
+        let posted = session.seal(&keys, &did, &known.peer, options, &time, &draft.text, draft.meta(), &mut draw)?;
         sessions.sending = Some(session);
         self.keep_sessions(&draft.to, &sessions).await?;
         self.post(&posted).await

@@ -1,7 +1,8 @@
 //! Sessions with one peer, and how they are kept.
 //!
 //! Messages of the public protocol are opened by [`crypto::session`], from the static keys and one row for each session.
-//! So they open in any order and as often as they are asked for, and a message that does not open damages nothing.
+//! So they open in any order and as often as they are asked for, and a message that does not open damages nothing
+//! (decision messages-open-again).
 //! Sessions that began from prekeys step forward and forget their keys; a key is kept until its message is marked read.
 
 use crypto::conversation::{Chain, Sending};

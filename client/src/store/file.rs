@@ -16,7 +16,7 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
 /// Keeps each value in a file of its own, which only the owner can read. A file is written whole under another name,
 /// flushed to the disk and renamed, so that a crash leaves the value before or the new one.
 ///
-/// Two programs must not use one folder at the same time: a lock file refuses the second.
+/// Two programs must not use one folder at the same time: a lock file refuses the second (decision keys-in-files).
 #[derive(Debug)]
 pub struct FileStore {
     folder: PathBuf,

@@ -40,7 +40,18 @@ impl<'a> Compose<'a> {
     /// The envelope of a message without a session.
     pub fn plain(from: &'a str, to: &'a str, timestamp: &'a str, nonce: &'a str, ciphertext_hash: &'a str) -> Self {
         let (ratchet_step, pq_ciphertext, dh_ratchet_key, pn, prekeys) = (None, None, None, None, None);
-        Compose { from, to, timestamp, nonce, ciphertext_hash, ratchet_step, pq_ciphertext, dh_ratchet_key, pn, prekeys }
+        Compose {
+            from,
+            to,
+            timestamp,
+            nonce,
+            ciphertext_hash,
+            ratchet_step,
+            pq_ciphertext,
+            dh_ratchet_key,
+            pn,
+            prekeys,
+        }
     }
 
     /// The compact text.

@@ -78,7 +78,9 @@ fn both_sides_of_a_session_from_prekeys_have_the_same_keys_and_any_message_can_b
             Sending::start_from_prekeys(&ada, &did, &peer, &bob.bundle(one_time), options, &mut random).unwrap();
         let mut seal = |text: &str| {
             sending = Sending::decode(&sending.encode()).unwrap();
-            sending.seal(&ada, &did, &peer, options, "2026-01-01T00:00:00.000Z", text, Meta::default(), &mut random).unwrap()
+            sending
+                .seal(&ada, &did, &peer, options, "2026-01-01T00:00:00.000Z", text, Meta::default(), &mut random)
+                .unwrap()
         };
         let posted: Vec<Posted> = ["one", "two", "three"].map(&mut seal).into();
         for first in 0..3 {
