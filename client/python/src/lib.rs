@@ -6,16 +6,19 @@
 //! | `client` | a deployment: opening and registering agents, open data, proofs |
 //! | `convert` | values and errors between the two languages |
 //! | `ledger` | wallets and the market |
+//! | `runtime` | the threads that do the work, and their end |
 
 mod agent;
 mod client;
 mod convert;
 mod ledger;
+mod runtime;
 
 use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    runtime::start(module)?;
     module.add_class::<client::Client>()?;
     module.add_class::<agent::Agent>()?;
     module.add_class::<agent::Listener>()?;
