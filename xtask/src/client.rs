@@ -7,8 +7,7 @@ use crate::project::{cargo, copy_folder, read, root, write};
 use crate::run::{Result, notice, run, tool};
 use crate::tools::{self, WASM};
 
-/// Largest module, in bytes of brotli: what a page loads before its first message. Less than a fifth of it is cryptography;
-/// most are asynchronous functions and readers of JSON. So what only names a route is written in JavaScript.
+/// Largest module, in bytes of brotli: what a page loads before its first message (decision javascript-package-size).
 const LIMIT: usize = 210_000;
 
 fn folder(name: &str) -> PathBuf {

@@ -1,7 +1,7 @@
 //! The threads that do the work, and their end.
 //!
 //! A thread that asks for the interpreter while that ends would abort the process. So the end of the interpreter waits
-//! for what is still under way.
+//! for what is still under way (decision python-ends-after-its-threads).
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
