@@ -39,6 +39,17 @@ fn the_package_of_a_layer_depends_on_those_below_it_only() {
     }
 }
 
+/// What a client needs beyond libraries is the wire format alone, so that it can be built and licensed without the server.
+#[test]
+fn the_client_library_depends_on_the_wire_format_only() {
+    for (folder, allowed) in
+        [("client", "crypto"), ("client/js", "heliograph-client"), ("client/python", "heliograph-client")]
+    {
+        let manifest = text(&root().join(format!("{folder}/Cargo.toml")));
+        assert_eq!(dependencies(&manifest), [allowed], "{folder}");
+    }
+}
+
 #[test]
 fn dependencies_are_seen_in_both_forms_that_are_allowed() {
     let manifest = "[dependencies]\nengine.workspace = true\nserde.workspace = true\nledger = { workspace = true }\n\

@@ -15,10 +15,10 @@ pub fn check() -> Result<()> {
     )?;
     tools::wasm_target()?;
     run(
-        "clippy, Worker and core as wasm",
+        "clippy, Worker, core and client as wasm",
         cargo()
             .args(["clippy", "--quiet", "--locked", "--package", "heliograph-edge"])
-            .args(["--target", WASM])
+            .args(["--package", "heliograph-client", "--package", "heliograph-client-js", "--target", WASM])
             .args(["--", "-D", "warnings"]),
     )?;
     let (packages, policy) = (packages::packages()?, read_text(&root().join("deny.toml"))?);

@@ -11,6 +11,7 @@
 //! | `cache` | the build folder in the user's cache |
 //! | `check` | formatting, lints and policies |
 //! | `ci` | everything that a change must pass |
+//! | `client` | the packages of the client library |
 //! | `compare` | the benchmark beside other servers |
 //! | `dist` | the program and its package for operators |
 //! | `edge` | tasks for the Worker |
@@ -31,6 +32,7 @@ mod browser;
 mod cache;
 mod check;
 mod ci;
+mod client;
 mod compare;
 mod debian;
 mod dist;
@@ -54,6 +56,7 @@ cargo xtask <task>
 
   check                 formatting, clippy for both targets (warnings are errors), licences, advisories, yanked versions
   test [FILTER...]      install pinned tools, build everything, run every test, the Workers runtime included
+  client [js | python]  the packages of the client library, in target/client: for npm with its size, and a Python wheel
   ci                    all that a change must pass: check, test, edge dry-run; prints the time of each step
   sim [ARGS...]         the deterministic simulation
   sim ledger [STEPS]    ten million random operations on the ledger, compared with its rules after each
@@ -98,6 +101,9 @@ fn dispatch(args: &[&str]) -> Result<()> {
     match args {
         ["check"] => check::check(),
         ["ci"] => ci::ci(),
+        ["client"] => client::client(),
+        ["client", "js"] => client::js(),
+        ["client", "python"] => client::python(),
         ["test", filter @ ..] => test::test(filter),
         ["pictures", folder] => browser::pictures(folder),
         ["sim", rest @ ..] => sim::sim(rest),

@@ -153,15 +153,50 @@ pub fn clients() -> Result<()> {
     let wanted = root().join("tests/clients/requirements.txt");
     let environment = root().join("tools/python");
     install("python", &fingerprint(std::slice::from_ref(&wanted), "")?, &environment, || {
-        tool("make a Python environment", Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
-        tool(
-            "install Python packages",
-            Command::new(environment.join("bin/pip"))
-                .args(["install", "--quiet", "--disable-pip-version-check", "--requirement"])
-                .arg(&wanted),
-        )
+        python_environment(&environment, &wanted)
     })?;
     go_library()
+}
+
+/// Installs maturin, which makes the Python package of the client library; returns the program.
+pub fn maturin() -> Result<PathBuf> {
+    let wanted = root().join("client/python/requirements.txt");
+    let environment = root().join("tools/maturin");
+    install("maturin", &fingerprint(std::slice::from_ref(&wanted), "")?, &environment, || {
+        python_environment(&environment, &wanted)
+    })?;
+    Ok(environment.join("bin/maturin"))
+}
+
+/// Installs what the examples of the client library use besides it.
+pub fn client_examples() -> Result<()> {
+    npm("client/examples")?;
+    let (wanted, packages) =
+        (root().join("client/examples/requirements.txt"), root().join("target/client/python_packages"));
+    if !is_installed("python3", "--version") {
+        return Ok(());
+    }
+    install("client-examples", &fingerprint(std::slice::from_ref(&wanted), "")?, &packages, || {
+        tool(
+            "install Python packages",
+            Command::new("python3")
+                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade", "--target"])
+                .arg(&packages)
+                .arg("--requirement")
+                .arg(&wanted),
+        )
+    })
+}
+
+/// Makes a Python environment with the packages that a file lists.
+fn python_environment(environment: &Path, wanted: &Path) -> Result<()> {
+    tool("make a Python environment", Command::new("python3").args(["-m", "venv"]).arg(environment))?;
+    tool(
+        "install Python packages",
+        Command::new(environment.join("bin/pip"))
+            .args(["install", "--quiet", "--disable-pip-version-check", "--requirement"])
+            .arg(wanted),
+    )
 }
 
 /// The one library of a generated client in Go, from Debian. Elsewhere Go gets it from its proxy.

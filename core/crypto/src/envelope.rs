@@ -1,8 +1,9 @@
 //! The envelope: a compact JSON text that travels as an opaque string. The sender signs this text.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::conversation::prekeys::Used;
 use super::{encoding, hash};
 
 /// Longest `pq_ciphertext` that a client reads, in characters.
@@ -30,9 +31,29 @@ pub struct Compose<'a> {
     pub dh_ratchet_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pn: Option<u32>,
+    /// In a session that began from prekeys, which no other client knows (decision one-time-prekeys).
+    #[serde(rename = "x3dh", skip_serializing_if = "Option::is_none")]
+    pub prekeys: Option<Used>,
 }
 
-impl Compose<'_> {
+impl<'a> Compose<'a> {
+    /// The envelope of a message without a session.
+    pub fn plain(from: &'a str, to: &'a str, timestamp: &'a str, nonce: &'a str, ciphertext_hash: &'a str) -> Self {
+        let (ratchet_step, pq_ciphertext, dh_ratchet_key, pn, prekeys) = (None, None, None, None, None);
+        Compose {
+            from,
+            to,
+            timestamp,
+            nonce,
+            ciphertext_hash,
+            ratchet_step,
+            pq_ciphertext,
+            dh_ratchet_key,
+            pn,
+            prekeys,
+        }
+    }
+
     /// The compact text.
     pub fn to_text(&self) -> String {
         // A struct of strings and integers has no way to fail.
@@ -56,9 +77,7 @@ pub fn ciphertext_hash(ciphertext_text: &str) -> String {
 /// The text that a client rebuilds for a message stored without an envelope; `timestamp` is the relay's.
 pub fn rebuild(from: &str, to: &str, timestamp: &str, nonce: &str, ciphertext: &str) -> String {
     let hash = ciphertext_hash(ciphertext);
-    let (ratchet_step, pq_ciphertext, dh_ratchet_key, pn) = (None, None, None, None);
-    Compose { from, to, timestamp, nonce, ciphertext_hash: &hash, ratchet_step, pq_ciphertext, dh_ratchet_key, pn }
-        .to_text()
+    Compose::plain(from, to, timestamp, nonce, &hash).to_text()
 }
 
 /// An envelope as it is read. Every member is optional, and members out of range are ignored, as clients do.
@@ -73,6 +92,8 @@ pub struct Envelope {
     pub ratchet_step: Option<u32>,
     pub pq_ciphertext: Option<String>,
     pub dh_ratchet_key: Option<String>,
+    /// The prekeys that the session began from (decision one-time-prekeys).
+    pub prekeys: Option<Used>,
 }
 
 impl Envelope {
@@ -91,6 +112,7 @@ impl Envelope {
             ratchet_step: members.get("ratchet_step").and_then(integer_u32).filter(|step| *step > 0),
             pq_ciphertext: string("pq_ciphertext", PQ_CIPHERTEXT_MAX).filter(|text| !text.is_empty()),
             dh_ratchet_key: string("dh_ratchet_key", DH_KEY_MAX).filter(|text| !text.is_empty()),
+            prekeys: members.get("x3dh").and_then(|used| Used::deserialize(used).ok()),
         }
     }
 
@@ -131,6 +153,7 @@ mod tests {
             pq_ciphertext: Some("p"),
             dh_ratchet_key: Some("d"),
             pn: Some(0),
+            prekeys: None,
         };
         assert_eq!(
             full.to_text(),

@@ -10,9 +10,13 @@
 //! | [`signing`] | Ed25519: key validation, strict verification, prekeys, envelopes under current and earlier keys |
 //! | [`boxes`] | NaCl box and secretbox, the precomputed key `K` |
 //! | [`kem`] | ML-KEM-768 |
+//! | [`texts`] | texts that the holders of keys sign: proofs, rotations, requests for API keys |
+//! | [`json`] | strict JSON, and the canonical bytes that are signed in the ledger |
+//! | [`merkle`] | checks of proofs from a log's tree |
 //! | [`envelope`] | the envelope string: composing, tolerant reading, binding to its message |
 //! | [`payload`] | the plaintext inside a ciphertext: header, padding, sealed sender |
 //! | [`session`] | opening a client's ratcheted message for a recipient whose keys the server holds |
+//! | [`conversation`] | a client's sessions: starting, sealing, opening, prekeys |
 //! | [`server_message`] | messages that the server makes for a sender whose keys it holds |
 //! | [`sealing`] | private keys at rest under a ring of master keys |
 //! | [`secret`] | fixed-size secret bytes |
@@ -23,16 +27,20 @@ pub mod api_key;
 pub mod boxes;
 #[cfg(any(test, feature = "conformance"))]
 pub mod client;
+pub mod conversation;
 pub mod encoding;
 pub mod envelope;
 pub mod hash;
+pub mod json;
 pub mod kem;
+pub mod merkle;
 pub mod payload;
 pub mod sealing;
 pub mod secret;
 pub mod server_message;
 pub mod session;
 pub mod signing;
+pub mod texts;
 
 #[cfg(test)]
 mod known_answers;

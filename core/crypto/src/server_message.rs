@@ -40,19 +40,7 @@ pub fn make(
     let ciphertext = encoding::encode_base64(&sealed);
     let nonce = encoding::encode_base64(nonce);
     let hash = envelope::ciphertext_hash(&ciphertext);
-    let (ratchet_step, pq_ciphertext, dh_ratchet_key, pn) = (None, None, None, None);
-    let compose = Compose {
-        from,
-        to,
-        timestamp,
-        nonce: &nonce,
-        ciphertext_hash: &hash,
-        ratchet_step,
-        pq_ciphertext,
-        dh_ratchet_key,
-        pn,
-    };
-    let envelope = compose.to_text();
+    let envelope = Compose::plain(from, to, timestamp, &nonce, &hash).to_text();
     let signature = encoding::encode_base64(&signing::sign(sender.signing, envelope.as_bytes()));
     Ok(ServerMessage { ciphertext, nonce, envelope, signature })
 }

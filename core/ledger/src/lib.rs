@@ -2,7 +2,7 @@
 //!
 //! | Module | What |
 //! |---|---|
-//! | [`json`] | strict JSON, and the canonical bytes that are signed |
+//! | [`json`] | strict JSON, and the canonical bytes that are signed (in `crypto`, since clients need it too) |
 //! | [`envelope`] | the texts that can be signed, member by member |
 //! | [`reason`] | the reasons for which something is refused |
 //! | [`rows`] | the stored rows, and ids |
@@ -42,7 +42,6 @@ pub mod form;
 pub mod hire;
 pub mod idempotency;
 pub mod index;
-pub mod json;
 pub mod keys;
 pub mod layer;
 pub mod lent;
@@ -77,6 +76,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use crypto::json;
 use engine::{Error, ErrorCode, Result, Timestamp};
 
 use engine::actor::{Entry, operation, query};

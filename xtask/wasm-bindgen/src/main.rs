@@ -1,5 +1,5 @@
 //! `wasm-bindgen <input> --out-dir DIR --out-name NAME --target module ...`: accepts the flags that worker-build 0.8
-//! passes. An unknown flag is an error, so that a new worker-build cannot be misunderstood silently.
+//! passes, and the target of the client library. An unknown flag is an error, so that a new worker-build cannot be misunderstood silently.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -34,8 +34,14 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
                 "module" => {
                     bindgen.module(true).map_err(|error| error.to_string())?;
                 }
+                "web" => {
+                    bindgen.web(true).map_err(|error| error.to_string())?;
+                }
                 other => return Err(format!("target {other} is not supported")),
             },
+            "--remove-name-section" => {
+                bindgen.remove_name_section(true);
+            }
             "--no-typescript" => {
                 bindgen.typescript(false);
             }

@@ -94,10 +94,8 @@ pub struct NewKey {
 /// The lines of the signed text after the first, for the error to a client that signed an outdated text.
 const SIGNED_LINES: &str = "`deployment_id` of /health, `did`, `timestamp`, `nonce`";
 
-/// The text that is signed to get a new API key for `did` in this deployment.
-pub fn signed_text(brand: &str, deployment: &str, did: &str, timestamp: &str, nonce: &str) -> String {
-    texts::lines([&format!("{brand}-api-key/v2"), deployment, did, timestamp, nonce])
-}
+// The text that is signed to get a new API key for a DID in this deployment.
+pub use crypto::texts::api_key as signed_text;
 
 /// The text that was signed before texts named the deployment. It gets no key, only an error that names the lines.
 fn earlier_text(brand: &str, did: &str, timestamp: &str, nonce: &str) -> String {

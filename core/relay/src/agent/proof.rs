@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::nonces::{self, Nonce};
 use super::record::{self, AGENT, Credentials, RegistrationPlace};
 use super::standing::Standing;
-use super::{profile, rotate, texts, waiting};
+use super::{profile, rotate, waiting};
 use crate::agent::authentication::{self, Calling};
 use crate::{Error, Result, Timestamp};
 use crypto::encoding::{decode_base64_array, encode_base64};
@@ -76,31 +76,8 @@ impl From<Proof> for ProofRequest {
     }
 }
 
-/// The public keys of a registration.
-#[derive(Debug, Clone, Copy)]
-pub struct Keys<'a> {
-    /// Ed25519.
-    pub signing: &'a [u8; 32],
-    /// X25519.
-    pub encryption: &'a [u8; 32],
-    /// ML-KEM-768.
-    pub mlkem: Option<&'a [u8]>,
-}
-
-impl Keys<'_> {
-    /// The keys as they appear in signed texts; the ML-KEM key is empty when there is none.
-    pub fn in_base64(&self) -> [String; 3] {
-        let mlkem = self.mlkem.map(encode_base64).unwrap_or_default();
-        [encode_base64(self.signing), encode_base64(self.encryption), mlkem]
-    }
-}
-
-/// The text that is signed to prove the keys of `did` at the deployment with this id.
-pub fn text(brand: &str, deployment: &str, did: &str, keys: Keys<'_>, timestamp: &str, nonce: &str) -> String {
-    let [signing, encryption, mlkem] = keys.in_base64();
-    let purpose = format!("{brand}-proof/v1");
-    texts::lines([&purpose, deployment, did, &signing, &encryption, &mlkem, timestamp, nonce])
-}
+// The keys of a registration, and the text that is signed to prove them.
+pub use crypto::texts::{Keys, proof as text};
 
 impl ProofRequest {
     /// Verifies the signature for this deployment and returns the proof. The actor checks later that the nonce is

@@ -388,19 +388,8 @@ pub struct RotateResponse {
     pub stock: prekeys::OwnStock,
 }
 
-/// The text that the earlier key signs. It says that in this deployment `keys` are the keys of `did`.
-pub fn signed_text(
-    brand: &str,
-    deployment: &str,
-    did: &str,
-    keys: proof::Keys<'_>,
-    issued_at: &str,
-    nonce: &str,
-) -> String {
-    let [signing, encryption, mlkem] = keys.in_base64();
-    let purpose = format!("{brand}-key-rotation/v2");
-    texts::lines([&purpose, deployment, did, &signing, &encryption, &mlkem, issued_at, nonce])
-}
+// The text that the earlier key signs. It says that in this deployment these keys are the keys of the DID.
+pub use crypto::texts::rotation as signed_text;
 
 /// The text that was signed before texts named the deployment: only the new signing key, for any relay. It is not
 /// accepted any more.

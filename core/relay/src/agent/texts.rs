@@ -1,17 +1,9 @@
-//! The common form of texts that the holders of keys sign.
-//!
-//! A text consists of UTF-8 lines, joined by one line feed, without one at the end. The first line says what the
-//! signature is for. The second names the deployment, so that a signature for one relay is worth nothing at another.
-//! Keys are in padded standard base64; DID, timestamp and nonce are as they were sent. No line can contain a line feed,
-//! so a text can be read in one way only.
+//! What is common to the texts that the holders of keys sign; [`crypto::texts`] makes them.
+
+pub use crypto::texts::lines;
 
 use crate::Error;
 use engine::http::Cx;
-
-/// The text of these lines.
-pub fn lines<const N: usize>(lines: [&str; N]) -> String {
-    lines.join("\n")
-}
 
 /// The 400 for a signature over a text of the time before texts named the deployment.
 ///

@@ -1,0 +1,169 @@
+// What all platforms have in common.
+import { Agent, Client, Listener, sha256Hex, verifyWebhook } from './heliograph.js';
+
+// `for await (const message of agent.listen())`
+Listener.prototype[Symbol.asyncIterator] = async function* () {
+  for (let message; (message = await this.next()) !== undefined; ) yield message;
+};
+
+const nonce = () => crypto.randomUUID();
+// Parameters without a value are left out.
+const query = (path, parameters) => {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null);
+  return given.length ? `${path}?${new URLSearchParams(given)}` : path;
+};
+
+const judge = async (agent, id, verdict) => {
+  const members = { receipt_id: id, signer_did: agent.did, action_nonce: nonce(), ...verdict };
+  return (await agent.write('receipt/accept', 'work-acceptance', members)).escrow_released;
+};
+
+// What only names a route. Ids of the service need no escapes in a path.
+Object.assign(Client.prototype, {
+  identity(did) {
+    return this.get(`/v1/agent/identity/${did}`);
+  },
+  check(domain, country) {
+    return this.get(query('/v1/accessibility/check', { domain, country }));
+  },
+  verifyClaim(claim) {
+    return this.post('/verify-claim', { claim });
+  },
+  searchMarket({ words, capability, maxPriceMicro, provider, limit, before } = {}) {
+    const parameters = { q: words, capability, max_price_micro: maxPriceMicro, provider_did: provider, limit, before };
+    return this.get(query('/v1/pay/capability/search', parameters));
+  },
+});
+
+Object.assign(Agent.prototype, {
+  profile() {
+    return this.request('GET', '/v1/agent/profile');
+  },
+  pin(did, accept = false) {
+    return this.request('POST', '/v1/agent/keys/pin', { did, accept });
+  },
+  deactivate() {
+    return this.request('DELETE', '/v1/agent/deactivate');
+  },
+  wallet() {
+    return this.request('GET', `/v1/pay/wallet/${this.did}`);
+  },
+  claimGrant() {
+    return this.write('faucet', 'pay-faucet', { did: this.did, nonce: nonce() });
+  },
+  pay(to, amountMicro, memo) {
+    const members = { from_did: this.did, to_did: to, amount_micro: amountMicro, nonce: nonce(), memo };
+    return this.write('transfer', 'credit-transfer', members);
+  },
+  transfers(limit, before) {
+    return this.readAsParty(query(`history/${this.did}`, { limit, before }));
+  },
+  openEscrow(to, amountMicro, seconds, memo) {
+    const deadline = new Date(Date.now() + seconds * 1000).toISOString();
+    const members = { from_did: this.did, to_did: to, amount_micro: amountMicro, nonce: nonce(), deadline_at: deadline, memo };
+    return this.write('escrow/open', 'escrow-open', members);
+  },
+  releaseEscrow(id) {
+    return this.write('escrow/release', 'escrow-release', { escrow_id: id, signer_did: this.did, action_nonce: nonce() });
+  },
+  refundEscrow(id, reason) {
+    const members = { escrow_id: id, signer_did: this.did, action_nonce: nonce(), reason };
+    return this.write('escrow/refund', 'escrow-refund', members);
+  },
+  listOffer({ capability, name, description = '', priceMicro, unit = 'call', slaHours = 24, active = true, ...rest }) {
+    return this.write('capability/list', 'capability-list', {
+      provider_did: this.did, capability, name, description, price_per_call_micro: priceMicro, unit,
+      sla_deadline_hours: slaHours, active, nonce: nonce(), input_schema: rest.inputSchema,
+      output_schema: rest.outputSchema, tags: rest.tags && JSON.stringify(rest.tags),
+    });
+  },
+  async hire(listing, task, input) {
+    const { capability: offer } = await this.request('GET', `/v1/pay/capability/${listing}`);
+    return this.write('hire', 'hire-request', {
+      capability_id: offer.id, capability: offer.capability, requester_did: this.did, provider_did: offer.provider_did,
+      price_micro: offer.price_per_call_micro, task_id: task, delivery_deadline_hours: offer.sla_deadline_hours,
+      nonce: nonce(), input_json: input === undefined ? undefined : JSON.stringify(input),
+    });
+  },
+  incomingHires(state) {
+    return this.readAsParty(query(`hire/incoming/${this.did}`, { state }));
+  },
+  async hireState(id) {
+    return (await this.readAsParty(`hire/${id}`)).hire;
+  },
+  async deliver(id, summary, patienceSeconds) {
+    const hire = await this.hireState(id);
+    // The escrow ends at the deadline of the delivery.
+    const wanted = new Date(Math.min(Date.now() + patienceSeconds * 1000, Date.parse(hire.delivery_deadline_at)));
+    const claimed = await this.write('receipt/claim', 'work-claim', {
+      task_id: hire.task_id, from_did: hire.requester_did, to_did: this.did, work_hash: sha256Hex(summary), summary,
+      nonce: nonce(), acceptance_deadline_at: wanted.toISOString(), auto_accept_on_timeout: true, escrow_id: hire.escrow_id,
+    });
+    return claimed.receipt_id;
+  },
+  async accept(id, rating, feedback) {
+    const { receipt } = await this.readAsParty(`receipt/${id}`);
+    if (receipt.summary !== null && receipt.work_hash !== null && sha256Hex(receipt.summary) !== receipt.work_hash) {
+      throw new Error('the summary is not the text whose hash the provider signed; look before accepting');
+    }
+    return judge(this, id, { action: 'accept', rating, feedback });
+  },
+  dispute(id, reason) {
+    return judge(this, id, { action: 'dispute', dispute_reason: reason });
+  },
+});
+
+// Keeps an agent in `localStorage`. Every script of the page's origin can read it.
+export class LocalStore {
+  constructor(prefix) {
+    this.prefix = prefix;
+  }
+  read(name) {
+    const text = localStorage.getItem(`${this.prefix}/${name}`);
+    return text === null ? null : Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  }
+  write(name, value) {
+    localStorage.setItem(`${this.prefix}/${name}`, btoa(String.fromCharCode(...value)));
+  }
+  remove(name) {
+    localStorage.removeItem(`${this.prefix}/${name}`);
+  }
+}
+
+const done = (request) =>
+  new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+
+// Keeps an agent in a database of the browser. A write is on the disk when its promise is kept.
+export class IndexedDbStore {
+  constructor(database) {
+    this.database = database;
+  }
+  async #run(mode, action) {
+    if (!this.open) {
+      const request = indexedDB.open(this.database, 1);
+      request.onupgradeneeded = () => request.result.createObjectStore('values');
+      this.open = done(request);
+    }
+    const transaction = (await this.open).transaction('values', mode, { durability: 'strict' });
+    const ended = new Promise((resolve, reject) => {
+      transaction.oncomplete = resolve;
+      transaction.onabort = transaction.onerror = () => reject(transaction.error);
+    });
+    const [result] = await Promise.all([done(action(transaction.objectStore('values'))), ended]);
+    return result;
+  }
+  async read(name) {
+    return (await this.#run('readonly', (values) => values.get(name))) ?? null;
+  }
+  write(name, value) {
+    return this.#run('readwrite', (values) => values.put(value, name));
+  }
+  remove(name) {
+    return this.#run('readwrite', (values) => values.delete(name));
+  }
+}
+
+export { Agent, Client, Listener, verifyWebhook };

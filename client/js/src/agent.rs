@@ -1,0 +1,162 @@
+//! Agents: messages, memory, other routes.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use heliograph_client::http::Method;
+use heliograph_client::{Agent as Inner, Draft, Filter, Listener as Stream};
+use serde::Deserialize;
+use serde_json::Value;
+use wasm_bindgen::prelude::*;
+
+use crate::convert::{Answer, argument, error, value};
+
+#[wasm_bindgen]
+pub struct Agent(pub(crate) Inner);
+
+/// How a message is sent.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct How {
+    thread_id: Option<String>,
+    reply_to: Option<String>,
+    content_type: Option<String>,
+    message_type: Option<String>,
+    ttl: Option<u32>,
+    r#box: bool,
+    prekeys: bool,
+    sealed: bool,
+    deniable: bool,
+    unpadded: bool,
+    classical: bool,
+}
+
+impl How {
+    fn draft(&self, to: &str, text: &str) -> Draft {
+        let mut draft = Draft::to(to, text);
+        let steps: [(bool, fn(Draft) -> Draft); 6] = [
+            (self.r#box, |draft| draft.mode(heliograph_client::Mode::Box)),
+            (self.sealed, Draft::sealed),
+            (self.deniable, Draft::deniable),
+            (self.unpadded, Draft::unpadded),
+            (self.classical, Draft::classical),
+            (self.prekeys, Draft::from_prekeys),
+        ];
+        for (_, step) in steps.into_iter().filter(|(wanted, _)| *wanted) {
+            draft = step(draft);
+        }
+        let texts: [(&Option<String>, fn(Draft, &str) -> Draft); 4] = [
+            (&self.thread_id, Draft::thread),
+            (&self.reply_to, Draft::reply_to),
+            (&self.content_type, Draft::content_type),
+            (&self.message_type, Draft::message_type),
+        ];
+        for (text, step) in texts {
+            if let Some(text) = text {
+                draft = step(draft, text);
+            }
+        }
+        match self.ttl {
+            Some(ttl) => draft.ttl(ttl),
+            None => draft,
+        }
+    }
+}
+
+/// Which messages are asked for.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Which {
+    since: Option<String>,
+    from: Option<String>,
+    thread_id: Option<String>,
+    message_type: Option<String>,
+    content_type: Option<String>,
+    read_too: bool,
+    limit: Option<u32>,
+    wait: Option<u32>,
+}
+
+impl Which {
+    fn filter(self) -> Filter {
+        let Which { since, from, thread_id, message_type, content_type, read_too, limit, wait } = self;
+        Filter { since, from, thread_id, message_type, content_type, read_too, limit, wait }
+    }
+}
+
+#[wasm_bindgen]
+impl Agent {
+    #[wasm_bindgen(getter)]
+    pub fn did(&self) -> String {
+        self.0.did()
+    }
+
+    #[wasm_bindgen(js_name = apiKey)]
+    pub fn api_key(&self) -> String {
+        self.0.api_key().expose().to_owned()
+    }
+
+    pub async fn send(&self, to: &str, text: &str, how: JsValue) -> Answer {
+        let draft = argument::<How>(&how)?.draft(to, text);
+        value(&self.0.send(&draft).await.map_err(error)?)
+    }
+
+    pub async fn receive(&self, which: JsValue) -> Answer {
+        let filter = argument::<Which>(&which)?.filter();
+        value(&self.0.receive(&filter).await.map_err(error)?)
+    }
+
+    #[wasm_bindgen(js_name = markRead)]
+    pub async fn mark_read(&self, ids: JsValue) -> Answer {
+        let ids: Vec<String> = argument(&ids)?;
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        value(&self.0.mark_read(&ids).await.map_err(error)?)
+    }
+
+    pub fn listen(&self, from: Option<String>, since: Option<String>) -> Result<Listener, JsValue> {
+        let stream = self.0.listen(from.as_deref(), since.as_deref()).map_err(error)?;
+        Ok(Listener(Rc::new(RefCell::new(Some(stream)))))
+    }
+
+    #[wasm_bindgen(js_name = rotateKeys)]
+    pub async fn rotate_keys(&self) -> Answer {
+        value(&self.0.rotate_keys().await.map_err(error)?)
+    }
+
+    #[wasm_bindgen(js_name = publishPrekeys)]
+    pub async fn publish_prekeys(&self, count: usize) -> Answer {
+        value(&self.0.publish_prekeys(count).await.map_err(error)?)
+    }
+
+    pub async fn remember(&self, namespace: &str, name: &str, stored: JsValue, ttl: Option<u32>) -> Answer {
+        let stored: Value = argument(&stored)?;
+        value(&self.0.remember_value(namespace, name, &stored, ttl).await.map_err(error)?)
+    }
+
+    pub async fn recall(&self, namespace: &str, name: &str) -> Answer {
+        value(&self.0.recall(namespace, name).await.map_err(error)?)
+    }
+
+    pub async fn request(&self, method: &str, path: &str, body: JsValue) -> Answer {
+        let all = [Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete];
+        let method = all.into_iter().find(|known| known.as_str() == method.to_ascii_uppercase());
+        let method = method.ok_or_else(|| js_sys::TypeError::new("the method is not one of HTTP"))?;
+        let body: Option<Value> = argument(&body)?;
+        value(&self.0.request(method, path, body.as_ref()).await.map_err(error)?)
+    }
+}
+
+#[wasm_bindgen]
+pub struct Listener(Rc<RefCell<Option<Stream>>>);
+
+#[wasm_bindgen]
+impl Listener {
+    /// The next message; `undefined` after `close`, or while another call waits.
+    pub async fn next(&self) -> Answer {
+        let taken = self.0.borrow_mut().take();
+        let Some(mut stream) = taken else { return Ok(JsValue::UNDEFINED) };
+        let next = stream.next().await;
+        *self.0.borrow_mut() = Some(stream);
+        value(&next.map_err(error)?)
+    }
+}

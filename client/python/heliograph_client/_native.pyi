@@ -1,0 +1,170 @@
+from typing import Any, Literal, Optional, TypedDict
+
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+Json = Any
+
+Message = TypedDict(
+    "Message",
+    {
+        "id": str,
+        "from": str,
+        "to": str,
+        "text": str,
+        "content_type": str,
+        "message_type": str,
+        "thread_id": Optional[str],
+        "reply_to": Optional[str],
+        "timestamp": str,
+        "expires_at": str,
+        "authentication": Literal["signed", "deniable", "none"],
+        "problem": Optional[str],
+    },
+)
+
+class HeliographError(Exception):
+    """Why a call has no result. What is not known is None."""
+
+    code: Optional[str]
+    reason: Optional[str]
+    status: Optional[int]
+    retry_after: Optional[float]
+
+class Client:
+    """A connection to one deployment."""
+
+    def __init__(self, base: str) -> None: ...
+    async def register(
+        self,
+        folder: Optional[str] = None,
+        *,
+        name: Optional[str] = None,
+        capabilities: list[str] = ...,
+        keys_by_service: bool = False,
+        post_quantum: bool = True,
+        one_time_prekeys: int = 20,
+    ) -> Agent:
+        """Register an agent. Its keys are kept in the folder, or in memory without one."""
+    async def open(self, folder: str) -> Agent:
+        """Open the agent whose keys are in the folder."""
+    async def open_or_register(
+        self,
+        folder: str,
+        *,
+        name: Optional[str] = None,
+        capabilities: list[str] = ...,
+        keys_by_service: bool = False,
+        post_quantum: bool = True,
+        one_time_prekeys: int = 20,
+    ) -> Agent:
+        """Open the agent whose keys are in the folder, or register one."""
+    async def get(self, path: str) -> Json:
+        """Read any public route; the path goes out as it is."""
+    async def identity(self, did: str) -> dict[str, Json]: ...
+    async def check(self, domain: str, country: str, as_of: Optional[str] = None) -> dict[str, Json]:
+        """Whether a domain can be reached in a country."""
+    async def country(self, code: str) -> dict[str, Json]: ...
+    async def incidents(
+        self, *, words: Optional[str] = None, country: Optional[str] = None, limit: Optional[int] = None
+    ) -> dict[str, Json]: ...
+    async def verify_claim(self, claim: str) -> dict[str, Json]: ...
+    async def search_market(
+        self,
+        *,
+        words: Optional[str] = None,
+        capability: Optional[str] = None,
+        max_price_micro: Optional[int] = None,
+        limit: Optional[int] = None,
+    ) -> dict[str, Json]: ...
+    async def log_key(self) -> bytes:
+        """The key that signs the heads of the audit log. Keep it."""
+    async def log_head(self, key: bytes) -> dict[str, Json]:
+        """The present head of the log, checked."""
+    async def prove_event(self, id: str, head: dict[str, Json]) -> dict[str, Json]:
+        """The event of a transfer or an escrow, proved to be in the log of this head."""
+    async def prove_growth(self, earlier: dict[str, Json], later: dict[str, Json]) -> None:
+        """Prove that nothing before the first head was changed."""
+
+class Agent:
+    """An agent: its keys, sessions and wallet."""
+
+    @property
+    def did(self) -> str: ...
+    def api_key(self) -> str:
+        """The key of the service for this agent. Whoever has it can act as the agent."""
+    async def profile(self) -> dict[str, Json]: ...
+    async def send(
+        self,
+        to: str,
+        text: str,
+        *,
+        thread_id: Optional[str] = None,
+        reply_to: Optional[str] = None,
+        content_type: Optional[str] = None,
+        message_type: Optional[str] = None,
+        ttl: Optional[int] = None,
+        box: bool = False,
+        prekeys: bool = False,
+        sealed: bool = False,
+        deniable: bool = False,
+        unpadded: bool = False,
+        classical: bool = False,
+    ) -> dict[str, Json]:
+        """Send an encrypted text. Without options it goes as the public clients send it."""
+    async def receive(
+        self,
+        *,
+        since: Optional[str] = None,
+        sender: Optional[str] = None,
+        thread_id: Optional[str] = None,
+        message_type: Optional[str] = None,
+        read_too: bool = False,
+        limit: Optional[int] = None,
+        wait: Optional[int] = None,
+    ) -> list[Message]:
+        """Messages that came, oldest first. They come again until `mark_read`."""
+    async def mark_read(self, ids: list[str]) -> dict[str, Json]: ...
+    def listen(self, sender: Optional[str] = None, since: Optional[str] = None) -> Listener:
+        """Messages as they come: `async for message in agent.listen()`."""
+    async def rotate_keys(self) -> dict[str, Json]: ...
+    async def publish_prekeys(self, count: int) -> dict[str, Json]: ...
+    async def pin(self, did: str, accept: bool = False) -> dict[str, Json]: ...
+    async def remember(self, namespace: str, name: str, value: Json, ttl: Optional[int] = None) -> dict[str, Json]:
+        """Store any JSON with the service, encrypted here."""
+    async def recall(self, namespace: str, name: str) -> Json: ...
+    async def request(self, method: Method, path: str, body: Json = None) -> Json:
+        """Call any other route with the agent's key."""
+    async def wallet(self) -> dict[str, Json]: ...
+    async def claim_grant(self) -> dict[str, Json]: ...
+    async def pay(self, to: str, amount_micro: int, memo: Optional[str] = None) -> dict[str, Json]:
+        """Pay an agent; 1,000,000 micro-credits are one credit."""
+    async def transfers(self, limit: Optional[int] = None, before: Optional[str] = None) -> dict[str, Json]: ...
+    async def open_escrow(self, to: str, amount_micro: int, seconds: int, memo: Optional[str] = None) -> dict[str, Json]: ...
+    async def release_escrow(self, id: str) -> dict[str, Json]: ...
+    async def refund_escrow(self, id: str, reason: Optional[str] = None) -> dict[str, Json]: ...
+    async def list_offer(
+        self,
+        capability: str,
+        name: str,
+        price_micro: int,
+        *,
+        description: str = "",
+        unit: str = "call",
+        sla_hours: int = 24,
+        active: bool = True,
+        tags: list[str] = ...,
+    ) -> dict[str, Json]: ...
+    async def hire(self, listing: str, task: str, input: Json = None) -> dict[str, Json]: ...
+    async def incoming_hires(self, state: Optional[str] = None) -> list[dict[str, Json]]: ...
+    async def hire_state(self, id: str) -> dict[str, Json]: ...
+    async def deliver(self, hire: str, summary: str, patience_seconds: int = 86_400) -> dict[str, Json]: ...
+    async def accept(self, receipt: str, rating: Optional[int] = None, feedback: Optional[str] = None) -> dict[str, Json]: ...
+    async def dispute(self, receipt: str, reason: str) -> dict[str, Json]: ...
+
+class Listener:
+    """Messages as they come, over any number of connections. Each comes once."""
+
+    def __aiter__(self) -> Listener: ...
+    async def __anext__(self) -> Message: ...
+
+def verify_webhook(secret: str, body: bytes, signature: str) -> bool:
+    """Whether the signature header of a webhook's delivery fits its body."""

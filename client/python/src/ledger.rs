@@ -1,0 +1,176 @@
+//! Wallets and the market.
+
+use std::time::Duration;
+
+use heliograph_client::ledger::envelope::Page;
+use heliograph_client::ledger::market::{Offer, Verdict};
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use crate::agent::Agent;
+use crate::convert::{answer, argument};
+
+#[pymethods]
+impl Agent {
+    fn wallet<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let agent = self.0.clone();
+        answer(py, async move { agent.wallet().await })
+    }
+
+    fn claim_grant<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let agent = self.0.clone();
+        answer(py, async move { agent.claim_grant().await })
+    }
+
+    #[pyo3(signature = (to, amount_micro, memo=None))]
+    fn pay<'py>(
+        &self,
+        py: Python<'py>,
+        to: String,
+        amount_micro: i64,
+        memo: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let agent = self.0.clone();
+        answer(py, async move { agent.pay(&to, amount_micro, memo.as_deref()).await })
+    }
+
+    #[pyo3(signature = (limit=None, before=None))]
+    fn transfers<'py>(
+        &self,
+        py: Python<'py>,
+        limit: Option<u32>,
+        before: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let agent = self.0.clone();
+        answer(py, async move { agent.transfers(&Page { limit, before }).await })
+    }
+
+    #[pyo3(signature = (to, amount_micro, seconds, memo=None))]
+    fn open_escrow<'py>(
+        &self,
+        py: Python<'py>,
+        to: String,
+        amount_micro: i64,
+        seconds: u64,
+        memo: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let agent = self.0.clone();
+        answer(py, async move {
+            agent.open_escrow(&to, amount_micro, Duration::from_secs(seconds), memo.as_deref()).await
+        })
+    }
+
+    fn release_escrow<'py>(&self, py: Python<'py>, id: String) -> PyResult<Bound<'py, PyAny>> {
+        let agent = self.0.clone();
+        answer(py, async move { agent.release_escrow(&id).await })
+    }
+
+    #[pyo3(signature = (id, reason=None))]
+    fn refund_escrow<'py>(
+        &self,
+        py: Python<'py>,
+        id: String,
+        reason: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let agent = self.0.clone();
+        answer(py, async move { agent.refund_escrow(&id, reason.as_deref()).await })
+    }
+
+    #[pyo3(signature = (capability, name, price_micro, *, description=String::new(), unit="call".to_owned(), sla_hours=24, active=true, tags=vec![]))]
+    #[allow(clippy::too_many_arguments)]
+    fn list_offer<'py>(
+        &self,
+        py: Python<'py>,
+        capability: String,
+        name: String,
+        price_micro: i64,
+        description: String,
+        unit: String,
+        sla_hours: u32,
+        active: bool,
+        tags: Vec<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (input_schema, output_schema) = (None, None);
+        let offer = Offer {
+            capability,
+            name,
+            description,
+            price_micro,
+            unit,
+            sla_hours,
+            active,
+            input_schema,
+            output_schema,
+            tags,
+        };
+        let agent = self.0.clone();
+        answer(py, async move { agent.list_offer(&offer).await })
+    }
+
+    #[pyo3(signature = (listing, task, input=None))]
+    fn hire<'py>(
+        &self,
+        py: Python<'py>,
+        listing: String,
+        task: String,
+        input: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let input: Option<Value> = input.map(argument).transpose()?;
+        let agent = self.0.clone();
+        answer(py, async move {
+            let listing = agent.client().listing(&listing).await?;
+            agent.hire(&listing, &task, input.as_ref()).await
+        })
+    }
+
+    #[pyo3(signature = (state=None))]
+    fn incoming_hires<'py>(&self, py: Python<'py>, state: Option<String>) -> PyResult<Bound<'py, PyAny>> {
+        let agent = self.0.clone();
+        answer(py, async move {
+            agent.incoming_hires(state.as_deref(), &Page::default()).await.map(|answer| answer.hires)
+        })
+    }
+
+    fn hire_state<'py>(&self, py: Python<'py>, id: String) -> PyResult<Bound<'py, PyAny>> {
+        let agent = self.0.clone();
+        answer(py, async move { agent.hire_state(&id).await })
+    }
+
+    #[pyo3(signature = (hire, summary, patience_seconds=86_400))]
+    fn deliver<'py>(
+        &self,
+        py: Python<'py>,
+        hire: String,
+        summary: String,
+        patience_seconds: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let agent = self.0.clone();
+        answer(py, async move {
+            let hire = agent.hire_state(&hire).await?;
+            agent.deliver(&hire, &summary, Duration::from_secs(patience_seconds)).await
+        })
+    }
+
+    #[pyo3(signature = (receipt, rating=None, feedback=None))]
+    fn accept<'py>(
+        &self,
+        py: Python<'py>,
+        receipt: String,
+        rating: Option<u8>,
+        feedback: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let agent = self.0.clone();
+        answer(py, async move {
+            let receipt = agent.receipt(&receipt).await?;
+            agent.judge(&receipt, &Verdict::Accept { rating, feedback }).await
+        })
+    }
+
+    fn dispute<'py>(&self, py: Python<'py>, receipt: String, reason: String) -> PyResult<Bound<'py, PyAny>> {
+        let agent = self.0.clone();
+        answer(py, async move {
+            let receipt = agent.receipt(&receipt).await?;
+            agent.judge(&receipt, &Verdict::Dispute(reason)).await
+        })
+    }
+}

@@ -1,0 +1,32 @@
+//! Time and waiting of JavaScript.
+
+use std::time::Duration;
+
+use js_sys::{Date, Function, Promise, Reflect};
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+
+/// Milliseconds since 1970.
+pub fn now() -> i64 {
+    Date::now() as i64
+}
+
+/// ISO 8601 with milliseconds.
+pub fn text_of(milliseconds: i64) -> String {
+    // The largest time that JavaScript knows; a later one has no text.
+    let milliseconds = milliseconds.min(8_640_000_000_000_000);
+    Date::new(&JsValue::from_f64(milliseconds as f64)).to_iso_string().into()
+}
+
+/// Waits.
+pub async fn pause(time: Duration) {
+    let milliseconds = JsValue::from_f64(time.as_millis().min(i32::MAX as u128) as f64);
+    let promise = Promise::new(&mut |resolve, _| {
+        let global = js_sys::global();
+        let timer = Reflect::get(&global, &"setTimeout".into()).and_then(|timer| timer.dyn_into::<Function>());
+        if let Ok(timer) = timer {
+            let _ = timer.call2(&global, &resolve, &milliseconds);
+        }
+    });
+    let _ = JsFuture::from(promise).await;
+}

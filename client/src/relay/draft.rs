@@ -1,0 +1,139 @@
+//! A message to be sent, and how it is sealed.
+
+use crypto::conversation::{Meta, Options};
+
+/// How a message is sealed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The service seals it, for agents whose keys it holds. It can read the text.
+    ByService,
+    /// One NaCl box with both static keys.
+    Box,
+    /// A session, as the public clients have it.
+    Session(Options),
+    /// A session that begins from the recipient's prekeys and forgets its keys (decision one-time-prekeys). Only clients
+    /// of this library open it, which say so in their metadata.
+    Prekeys(Options),
+}
+
+/// A message to be sent.
+///
+/// ```
+/// use heliograph_client::Draft;
+///
+/// let draft = Draft::to("did:svc:SzW383y2F1hUUW5tt2vBi", "Hello").thread("t1").ttl(3_600).sealed();
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    pub(crate) to: String,
+    pub(crate) text: String,
+    pub(crate) mode: Option<Mode>,
+    pub(crate) content_type: Option<String>,
+    pub(crate) message_type: Option<String>,
+    pub(crate) thread_id: Option<String>,
+    pub(crate) reply_to: Option<String>,
+    pub(crate) ttl: Option<u32>,
+}
+
+impl Draft {
+    /// A text for an agent. Without more it goes by [`Mode::Session`] with the options of the public clients, or
+    /// [`Mode::ByService`] if the service holds the keys.
+    pub fn to(did: &str, text: &str) -> Draft {
+        let (to, text) = (did.to_owned(), text.to_owned());
+        let (mode, content_type, message_type, thread_id, reply_to, ttl) = (None, None, None, None, None, None);
+        Draft { to, text, mode, content_type, message_type, thread_id, reply_to, ttl }
+    }
+
+    /// Seals it this way.
+    #[must_use]
+    pub fn mode(self, mode: Mode) -> Draft {
+        Draft { mode: Some(mode), ..self }
+    }
+
+    fn options(self, change: impl FnOnce(&mut Options)) -> Draft {
+        let mut mode = self.mode.unwrap_or(Mode::Session(Options::default()));
+        match &mut mode {
+            Mode::Session(options) | Mode::Prekeys(options) => change(options),
+            Mode::ByService | Mode::Box => {
+                let mut options = Options::default();
+                change(&mut options);
+                mode = Mode::Session(options);
+            }
+        }
+        self.mode(mode)
+    }
+
+    /// Puts sender, thread and types inside of the ciphertext. The service still knows who sends.
+    #[must_use]
+    pub fn sealed(self) -> Draft {
+        self.options(|options| options.sealed = true)
+    }
+
+    /// Authenticates so that the recipient can prove nothing to others.
+    #[must_use]
+    pub fn deniable(self) -> Draft {
+        self.options(|options| options.deniable = true)
+    }
+
+    /// Leaves the length of the text visible, and allows more than 65,535 bytes.
+    #[must_use]
+    pub fn unpadded(self) -> Draft {
+        self.options(|options| options.padding = false)
+    }
+
+    /// Leaves ML-KEM-768 out of a new session.
+    #[must_use]
+    pub fn classical(self) -> Draft {
+        self.options(|options| options.post_quantum = false)
+    }
+
+    /// Begins the session from the recipient's prekeys, see [`Mode::Prekeys`].
+    #[must_use]
+    pub fn from_prekeys(self) -> Draft {
+        let draft = self.options(|_| ());
+        match draft.mode {
+            Some(Mode::Session(options)) => draft.mode(Mode::Prekeys(options)),
+            _ => draft,
+        }
+    }
+
+    /// The media type of the text; `text/plain` without it.
+    #[must_use]
+    pub fn content_type(self, value: &str) -> Draft {
+        Draft { content_type: Some(value.to_owned()), ..self }
+    }
+
+    /// What kind of message it is; `text` without it.
+    #[must_use]
+    pub fn message_type(self, value: &str) -> Draft {
+        Draft { message_type: Some(value.to_owned()), ..self }
+    }
+
+    /// The conversation that it belongs to.
+    #[must_use]
+    pub fn thread(self, id: &str) -> Draft {
+        Draft { thread_id: Some(id.to_owned()), ..self }
+    }
+
+    /// The message that it answers.
+    #[must_use]
+    pub fn reply_to(self, id: &str) -> Draft {
+        Draft { reply_to: Some(id.to_owned()), ..self }
+    }
+
+    /// How long the service keeps it, in seconds: 60 to 604,800, and a day without it.
+    #[must_use]
+    pub fn ttl(self, seconds: u32) -> Draft {
+        Draft { ttl: Some(seconds), ..self }
+    }
+
+    pub(crate) fn meta(&self) -> Meta<'_> {
+        Meta {
+            content_type: self.content_type.as_deref(),
+            message_type: self.message_type.as_deref(),
+            thread_id: self.thread_id.as_deref(),
+            reply_to: self.reply_to.as_deref(),
+            ttl: self.ttl,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A folder with one file for each value.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::Store;
+use crate::platform::Work;
+use crate::{Error, Result};
+
+/// What stands for itself in the name of a file.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
+
+/// Keeps each value in a file of its own, which only the owner can read. A file is written whole under another name,
+/// flushed to the disk and renamed, so that a crash leaves the value before or the new one.
+///
+/// Two programs must not use one folder at the same time: a lock file refuses the second (decision keys-in-files).
+#[derive(Debug)]
+pub struct FileStore {
+    folder: PathBuf,
+    /// Held open: the lock ends with it.
+    _lock: fs::File,
+}
+
+impl FileStore {
+    /// Opens the folder, or makes it.
+    ///
+    /// Errors: [`Error::Store`] if the folder cannot be made, or another program uses it.
+    pub fn new(folder: impl AsRef<Path>) -> Result<FileStore> {
+        let folder = folder.as_ref().to_owned();
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        let failed = |error: std::io::Error| Error::Store(format!("{}: {error}", folder.display()));
+        builder.create(&folder).map_err(failed)?;
+        let lock = own(&folder.join("lock"), false).map_err(failed)?;
+        lock.try_lock().map_err(|_| Error::Store(format!("another program uses {}", folder.display())))?;
+        Ok(FileStore { folder, _lock: lock })
+    }
+
+    /// A name can hold what a service made up, such as an id. So nothing of it may lead out of the folder.
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{}.value", utf8_percent_encode(name, KEPT)))
+    }
+
+    fn put(&self, name: &str, value: &[u8]) -> std::io::Result<()> {
+        let path = self.path(name);
+        let fresh = path.with_extension("new");
+        let mut file = own(&fresh, true)?;
+        file.write_all(value)?;
+        file.sync_all()?;
+        fs::rename(&fresh, &path)?;
+        // The rename itself is in the folder.
+        if cfg!(unix) { fs::File::open(&self.folder)?.sync_all() } else { Ok(()) }
+    }
+}
+
+/// Opens a file that only its owner may read and write.
+fn own(path: &Path, empty: bool) -> std::io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(empty);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+impl Store for FileStore {
+    fn read<'a>(&'a self, name: &'a str) -> Work<'a, Result<Option<Vec<u8>>>> {
+        Box::pin(async move {
+            match fs::read(self.path(name)) {
+                Ok(value) => Ok(Some(value)),
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(Error::store(error)),
+            }
+        })
+    }
+
+    fn write<'a>(&'a self, name: &'a str, value: &'a [u8]) -> Work<'a, Result<()>> {
+        Box::pin(async move { self.put(name, value).map_err(Error::store) })
+    }
+
+    fn remove<'a>(&'a self, name: &'a str) -> Work<'a, Result<()>> {
+        Box::pin(async move {
+            match fs::remove_file(self.path(name)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::store(error)),
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now<T>(work: Work<'_, T>) -> T {
+        futures_util::FutureExt::now_or_never(work).unwrap()
+    }
+
+    #[test]
+    fn values_outlive_the_store_and_only_the_owner_can_read_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent");
+        let store = FileStore::new(&path).unwrap();
+        now(store.write("peer-did:svc:x", b"one")).unwrap();
+        now(store.write("peer-did:svc:x", b"two")).unwrap();
+        assert!(matches!(FileStore::new(&path), Err(Error::Store(_))), "a second program");
+        drop(store);
+        let store = FileStore::new(&path).unwrap();
+        assert_eq!(now(store.read("peer-did:svc:x")).unwrap().unwrap(), b"two");
+        #[cfg(unix)]
+        for entry in fs::read_dir(&path).unwrap() {
+            let mode = std::os::unix::fs::PermissionsExt::mode(&entry.unwrap().metadata().unwrap().permissions());
+            assert_eq!(mode & 0o077, 0);
+        }
+        now(store.remove("peer-did:svc:x")).unwrap();
+        now(store.remove("peer-did:svc:x")).unwrap();
+        now(store.write("open-../../outside", b"three")).unwrap();
+        assert!(!folder.path().join("outside.value").exists(), "a name led out of the folder");
+        assert_eq!(now(store.read("open-../../outside")).unwrap().unwrap(), b"three");
+        assert_eq!(now(store.read("peer-did:svc:x")).unwrap(), None);
+    }
+}

@@ -1,0 +1,25 @@
+//! Open data is read as it is documented.
+
+mod common;
+
+use common::Server;
+use heliograph_client::data::{Counting, IncidentFilter};
+
+#[tokio::test]
+async fn every_read_of_open_data_has_its_form() {
+    let server = Server::start();
+    let client = server.client();
+    let check = client.check("wikipedia.org", "CN", None).await.unwrap();
+    assert_eq!((check.domain.as_str(), check.country.as_str()), ("wikipedia.org", "CN"));
+    assert_eq!(client.country("IR", None).await.unwrap().country, "IR");
+    let page = client.incidents(&IncidentFilter { limit: Some(1), ..IncidentFilter::default() }).await.unwrap();
+    if let Some(first) = page.incidents.first() {
+        assert_eq!(client.incident(&first.id).await.unwrap().id, first.id);
+    }
+    client.changed_incidents("2020-01-01T00:00:00Z", 5).await.unwrap();
+    let counting = Counting { countries: Some("DE".into()), axis_x: Some("domain".into()), ..Counting::default() };
+    client.aggregate(&counting).await.unwrap();
+    let verdict = client.verify_claim("Wikipedia is blocked in China").await.unwrap();
+    assert!(!verdict.verdict.is_empty());
+    assert!(client.get("/data/sources").await.unwrap().is_object());
+}
