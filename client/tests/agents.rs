@@ -1,4 +1,5 @@
 //! What agents do besides messages: channels, tasks, memory, pins, attestations, capabilities, webhooks, trust.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Open data is read as it is documented.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Messages between agents of this library, and with agents whose keys the service holds, in every mode.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 

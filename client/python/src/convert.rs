@@ -50,7 +50,8 @@ pub fn error(error: Error) -> PyErr {
         let _ = value.setattr("code", refusal.map(|refusal| refusal.code.as_str().to_owned()));
         let _ = value.setattr("reason", refusal.and_then(|refusal| refusal.reason.clone()));
         let _ = value.setattr("status", refusal.map(|refusal| refusal.status));
-        let _ = value.setattr("retry_after", refusal.and_then(|refusal| refusal.retry_after.map(|wait| wait.as_secs_f64())));
+        let _ = value
+            .setattr("retry_after", refusal.and_then(|refusal| refusal.retry_after.map(|wait| wait.as_secs_f64())));
     });
     shown
 }

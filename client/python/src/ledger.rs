@@ -55,9 +55,10 @@ impl Agent {
         memo: Option<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
-        answer(py, async move {
-            agent.open_escrow(&to, amount_micro, Duration::from_secs(seconds), memo.as_deref()).await
-        })
+        answer(
+            py,
+            async move { agent.open_escrow(&to, amount_micro, Duration::from_secs(seconds), memo.as_deref()).await },
+        )
     }
 
     fn release_escrow<'py>(&self, py: Python<'py>, id: String) -> PyResult<Bound<'py, PyAny>> {
@@ -66,12 +67,7 @@ impl Agent {
     }
 
     #[pyo3(signature = (id, reason=None))]
-    fn refund_escrow<'py>(
-        &self,
-        py: Python<'py>,
-        id: String,
-        reason: Option<String>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn refund_escrow<'py>(&self, py: Python<'py>, id: String, reason: Option<String>) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
         answer(py, async move { agent.refund_escrow(&id, reason.as_deref()).await })
     }
@@ -126,9 +122,10 @@ impl Agent {
     #[pyo3(signature = (state=None))]
     fn incoming_hires<'py>(&self, py: Python<'py>, state: Option<String>) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
-        answer(py, async move {
-            agent.incoming_hires(state.as_deref(), &Page::default()).await.map(|answer| answer.hires)
-        })
+        answer(
+            py,
+            async move { agent.incoming_hires(state.as_deref(), &Page::default()).await.map(|answer| answer.hires) },
+        )
     }
 
     fn hire_state<'py>(&self, py: Python<'py>, id: String) -> PyResult<Bound<'py, PyAny>> {

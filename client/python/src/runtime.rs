@@ -3,7 +3,8 @@
 //! A thread that asks for the interpreter while that ends would abort the process. So the end of the interpreter waits
 //! for what is still under way (decision python-ends-after-its-threads).
 
-use std::sync::OnceLock;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Barrier, OnceLock};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyRuntimeError;
@@ -13,12 +14,16 @@ use tokio::runtime::{Builder, Runtime};
 /// How long the end of the interpreter waits. What waits for the network longer than that does not need it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Threads for work that blocks: looking up names, and handing results to the interpreter.
+const BLOCKING: usize = 8;
+
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 
 /// Starts the threads, once, and arranges their end.
 pub fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     if RUNTIME.get().is_none() {
-        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let runtime =
+            Builder::new_multi_thread().worker_threads(2).max_blocking_threads(BLOCKING).enable_all().build()?;
         let _ = RUNTIME.set(runtime);
     }
     let runtime = RUNTIME.get().ok_or_else(|| PyRuntimeError::new_err("the runtime did not start"))?;
@@ -37,5 +42,17 @@ fn settle(py: Python<'_>) {
         while runtime.metrics().num_alive_tasks() > 0 && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
+        // A result is handed over by a thread that nothing waits for. When all of them meet here, each is done with what it
+        // did before.
+        let (met, (done, all_met)) = (Arc::new(Barrier::new(BLOCKING)), channel());
+        for _ in 0..BLOCKING {
+            let (met, done) = (met.clone(), done.clone());
+            runtime.spawn_blocking(move || {
+                met.wait();
+                let _ = done.send(());
+            });
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        let _ = all_met.recv_timeout(left);
     });
 }
