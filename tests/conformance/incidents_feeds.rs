@@ -92,16 +92,21 @@ fn check_atom(text: &str) -> Vec<(String, Timestamp)> {
     assert!(root.children.iter().all(|child| known.contains(&child.name.as_str())), "{root:?}");
     assert!(!root.only("rights").text.is_empty());
     assert!(!root.only("author").only("name").text.is_empty(), "RFC 4287 4.1.1: an author for every entry");
-    let links = |rel: &str| root.all("link").into_iter().filter(|link| link.attribute("rel") == Some(rel)).count();
-    assert_eq!((links("self"), links("alternate")), (1, 1));
+    // RFC 4287 4.1.1: alternates differ in their type.
+    let types = |element: &xml::Element, rel: &str| {
+        let links = element.all("link").into_iter().filter(|link| link.attribute("rel") == Some(rel));
+        links.map(|link| link.attribute("type").unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(types(&root, "self"), ["application/atom+xml"]);
+    assert_eq!(types(&root, "alternate"), ["text/html", "application/json"]);
     root.all("link").iter().for_each(|link| is_address(link.attribute("href").unwrap()));
     let entry = |entry: &xml::Element| {
         let at = own(entry);
         let known = ["title", "id", "updated", "published", "link", "summary", "rights", "category"];
         assert!(entry.children.iter().all(|child| known.contains(&child.name.as_str())), "{entry:?}");
         assert!(at <= updated && time(entry, "published") <= at);
-        assert_eq!(entry.only("link").attribute("rel"), Some("alternate"), "without content there is a link");
-        is_address(entry.only("link").attribute("href").unwrap());
+        assert_eq!(types(entry, "alternate"), ["text/html", "text/markdown"], "without content there is a link");
+        entry.all("link").iter().for_each(|link| is_address(link.attribute("href").unwrap()));
         assert!(!entry.only("summary").text.is_empty() && !entry.only("rights").text.is_empty());
         assert_eq!(entry.all("category").len(), 3);
         assert!(entry.all("category").iter().all(|category| category.attribute("term").is_some()));

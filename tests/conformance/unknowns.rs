@@ -21,9 +21,11 @@ enum ExpectedAnswer {
     Missing,
     /// 200, and the member at this JSON pointer has this value.
     Says(&'static str, &'static str),
+    /// 200, and a feed without entries.
+    NoEntry,
 }
 
-use ExpectedAnswer::{Missing, Says};
+use ExpectedAnswer::{Missing, NoEntry, Says};
 
 /// Route, its unknown parameter, a request, and the expected answer.
 const TRIED: &[(&str, &str, &str, ExpectedAnswer)] = &[
@@ -39,6 +41,12 @@ const TRIED: &[(&str, &str, &str, ExpectedAnswer)] = &[
     ("/data/incidents", "domain", "/data/incidents?domain=nobody.example", Says("/total", "0")),
     ("/data/incidents", "service", "/data/incidents?service=friendster", Says("/total", "0")),
     ("/data/incidents/export", "country", "/data/incidents/export?country=ZZ", Missing),
+    ("/data/incidents/feed.atom", "country", "/data/incidents/feed.atom?country=ZZ", Missing),
+    ("/data/incidents/feed.atom", "domain", "/data/incidents/feed.atom?domain=nobody.example", NoEntry),
+    ("/data/incidents/feed.atom", "service", "/data/incidents/feed.atom?service=friendster", NoEntry),
+    ("/data/incidents/feed.rss", "country", "/data/incidents/feed.rss?country=ZZ", Missing),
+    ("/data/incidents/feed.rss", "domain", "/data/incidents/feed.rss?domain=nobody.example", NoEntry),
+    ("/data/incidents/feed.rss", "service", "/data/incidents/feed.rss?service=friendster", NoEntry),
     ("/data/incidents/{id}", "id", "/data/incidents/KE-1999-0001", Missing),
     ("/data/incidents/{id}", "id", "/data/incidents/0123456789ab", Missing),
     ("/data/incidents/{id}/evidence", "id", "/data/incidents/KE-1999-0001/evidence", Missing),
@@ -117,6 +125,12 @@ fn every_endpoint_with_an_unknown_name_says_so(suite: &Suite) {
                 let body = answer.expect(200);
                 let value: Value = serde_json::from_str(value).unwrap();
                 assert_eq!(body.pointer(pointer), Some(&value), "{parameter} of {path}: {body}");
+            }
+            NoEntry => {
+                let feed = answer.text();
+                assert_eq!(answer.status, 200, "{path}: {feed}");
+                assert!(feed.contains("<rights>") || feed.contains("<copyright>"), "{path}: {feed}");
+                assert!(!feed.contains("<entry>") && !feed.contains("<item>"), "{path}: {feed}");
             }
         }
     }

@@ -280,7 +280,13 @@ fn listed(text: &str) -> BTreeSet<String> {
 fn tests() -> BTreeMap<String, BTreeSet<String>> {
     let mut tests: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let read = |path: &Path| std::fs::read_to_string(path).unwrap();
-    let elsewhere = ["../../tests/simulation/ledger.rs", "../../native-server/src/store/space.rs"].map(source);
+    let elsewhere = [
+        "../../tests/simulation/ledger.rs",
+        "../../native-server/src/store/space.rs",
+        "../crypto/src/json.rs",
+        "../crypto/src/merkle.rs",
+    ]
+    .map(source);
     for path in files(&source("src")).into_iter().chain(elsewhere) {
         tests.entry(stem(&path)).or_default().extend(attributed(&read(&path)));
     }
