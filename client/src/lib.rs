@@ -27,6 +27,8 @@
 //!
 //! Nothing here prints or logs, and no `Debug` output holds a key. The packages for JavaScript and Python are this one
 //! (decision one-client-source).
+// A module for wasm has one thread, so what is shared there need not be ready for others.
+#![cfg_attr(target_family = "wasm", allow(clippy::arc_with_non_send_sync))]
 
 pub mod data;
 pub mod error;
