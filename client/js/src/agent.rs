@@ -31,10 +31,14 @@ struct How {
     classical: bool,
 }
 
+/// What an option does to a draft, without and with a text.
+type Step = fn(Draft) -> Draft;
+type TextStep = fn(Draft, &str) -> Draft;
+
 impl How {
     fn draft(&self, to: &str, text: &str) -> Draft {
         let mut draft = Draft::to(to, text);
-        let steps: [(bool, fn(Draft) -> Draft); 6] = [
+        let steps: [(bool, Step); 6] = [
             (self.r#box, |draft| draft.mode(heliograph_client::Mode::Box)),
             (self.sealed, Draft::sealed),
             (self.deniable, Draft::deniable),
@@ -45,7 +49,7 @@ impl How {
         for (_, step) in steps.into_iter().filter(|(wanted, _)| *wanted) {
             draft = step(draft);
         }
-        let texts: [(&Option<String>, fn(Draft, &str) -> Draft); 4] = [
+        let texts: [(&Option<String>, TextStep); 4] = [
             (&self.thread_id, Draft::thread),
             (&self.reply_to, Draft::reply_to),
             (&self.content_type, Draft::content_type),
