@@ -14,7 +14,7 @@ const FIRST_VIEW = 60 * 1024;
 
 const PAGES = [
   "/", "/country/KE", "/site/telegram.org", "/site/telegram/KE", "/incidents", "/open-data", "/method", "/about",
-  "/api-key", "/country/ZZ",
+  "/api-key", "/guide/journalist", "/guide/agent", "/country/ZZ",
 ];
 const ONLY_ENGLISH = ["/docs", "/docs/checkAccessibility"];
 

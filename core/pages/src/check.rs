@@ -231,7 +231,8 @@ async fn asked(cx: &Cx, site: &str, code: &str) -> Result<Asked> {
     let wanted = format!("country={code}&target={address}&limit={MEASUREMENTS}&{of_day}");
     let measurements = answer::ask_if_any(cx, "/data/measurements", &wanted).await?;
     let about = if site.contains('.') { "domain" } else { "service" };
-    let wanted = format!("country={code}&{about}={address}&limit=20");
+    let begun = query(&[("until", moment.as_deref())]);
+    let wanted = format!("country={code}&{about}={address}&limit=20&{begun}");
     let incidents = answer::ask_if_any(cx, "/data/incidents", &wanted).await?;
     let computed = moment.is_some() || range.chosen || cx.query("days")?.is_some();
     Ok(Asked { moment, check, range, history, measurements, incidents, computed })

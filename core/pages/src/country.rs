@@ -63,6 +63,8 @@ struct Forecast {
     model: String,
     caveats: Vec<String>,
     history_until: String,
+    /// How forecasts did.
+    record: String,
 }
 
 struct Network {
@@ -91,6 +93,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let range = Range::last(CATEGORY_DAYS, Timestamp::parse(country.text("/data/lastChecked")).unwrap_or(cx.now()));
     let wanted = format!("probe_cc={code}&axis_x=category_code&{}", range.query());
     let counted = answer::ask_if_any(cx, "/api/v1/aggregation", &wanted).await?;
+    let record = answer::ask_if_any(cx, "/v1/atlas/prediction-track-record", "").await?;
     let name = w.country(code);
     let title = w.with("country.title", &[("country", code.into())]);
     let feed =
@@ -146,6 +149,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             },
             model: forecast.text("model_version").to_owned(),
             caveats: forecast.all_said(w.0, "caveats"),
+            record: record.said(w.0, "interpretation"),
             history_until: match forecast.text("history_until") {
                 "" => String::new(),
                 until => w.with("country.history_until", &[("day", w.day(until).into())]),

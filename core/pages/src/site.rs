@@ -32,6 +32,8 @@ struct Row {
     code: String,
     name: String,
     summary: String,
+    /// The beginning of the incident that goes on there.
+    since: String,
     basis: String,
     confidence: String,
     last: String,
@@ -53,6 +55,11 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             w.value("status", platform.text("status")),
         )
     });
+    let lines: Vec<Line> = incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect();
+    let since = |country: &str| {
+        let going_on = lines.iter().find(|line| line.country == country && line.status == "active");
+        going_on.map(|line| line.start.clone()).unwrap_or_default()
+    };
     let title = w.with("site.title", &[("site", subject(&site).into())]);
     let feed = (
         w.with("feed.site", &[("site", subject(&site).into())]),
@@ -70,6 +77,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
                 code: row.text("country").to_owned(),
                 name: w.country(row.text("country")),
                 summary: row.said(w.0, "summary"),
+                since: since(row.text("country")),
                 basis: w.value("basis", row.text("basis")),
                 confidence: w.percent(row.number("confidence").unwrap_or_default()),
                 last: w.day(row.text("last_checked")),
@@ -84,7 +92,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             ],
         ),
         last: w.day(answer.text("lastChecked")),
-        incidents: incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect(),
+        incidents: lines,
         license: answer.text("license").to_owned(),
         site,
         address,

@@ -160,7 +160,7 @@ const DECISIONS: &[(&str, &[&str])] = &[
         &[
             "ledger_provider::a_hire_of_our_own_services_reaches_claimed_alone_and_says_what_is_known",
             "ledger_provider::accepting_completes_a_hire_of_ours_and_pays_its_provider",
-            "ledger_provider::hires_of_ours_are_claimed_within_a_second",
+            "ledger_provider::each_of_many_hires_of_ours_is_claimed",
             "ledger_provider::the_providers_name_is_nobody_elses_and_it_has_no_api_key",
         ],
     ),
