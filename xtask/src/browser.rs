@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::debian;
-use crate::project::{cargo, root, write};
+use crate::project::{root, write};
 use crate::run::{Result, notice, output, run};
-use crate::tools;
+use crate::{test, tools};
 
 /// Names the browser for the tests of pages.
 const VARIABLE: &str = "CHROMIUM";
@@ -69,9 +69,9 @@ fn unpack(folder: &Path, start: &Path) -> Result<()> {
 /// `cargo xtask pictures FOLDER`: writes a picture of every page into a folder.
 pub fn pictures(folder: &str) -> Result<()> {
     tools::pages()?;
-    let mut tests = cargo();
-    tests.args(["test", "--locked", "--package", "heliograph", "--package", "heliograph-tests", "--test", "pages"]);
-    tests.args(["browser", "--", "--nocapture"]).env("HELIOGRAPH_TEST_TARGETS", "native");
+    // Of all packages, so that Cargo finds what `cargo xtask test` built.
+    let mut tests = test::tests(&["--test", "pages", "browser", "--", "--nocapture"]);
+    tests.env("HELIOGRAPH_TEST_TARGETS", "native");
     tests.env("HELIOGRAPH_PICTURES", crate::project::checkout().join(folder));
     provide(&mut tests);
     run("pictures", &mut tests)

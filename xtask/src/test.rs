@@ -49,7 +49,7 @@ fn programs() -> Result<()> {
 }
 
 /// The tests of everything but the Worker, which compiles for wasm32 alone, and this program.
-fn tests(targets: &[&str]) -> Command {
+pub fn tests(targets: &[&str]) -> Command {
     let mut command = cargo();
     command
         .args(["test", "--locked", "--no-fail-fast", "--workspace"])
