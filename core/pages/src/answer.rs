@@ -77,6 +77,11 @@ impl Answer<'_> {
         self.at(pointer)?.as_f64()
     }
 
+    /// A decimal logarithm with its sign.
+    pub fn weight(&self, pointer: &str) -> String {
+        format!("{:+.2}", self.number(pointer).unwrap_or_default())
+    }
+
     pub fn count(&self, pointer: &str) -> u64 {
         self.at(pointer).and_then(Value::as_u64).unwrap_or_default()
     }

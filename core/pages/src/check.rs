@@ -379,7 +379,7 @@ fn rules(check: &Answer, w: Words) -> Vec<(String, String, u64, String)> {
     let all = roles.iter().flat_map(|role| role.list("rules"));
     all.map(|rule| {
         let name = rule.text("rule");
-        (name.to_owned(), meaning(name, w), rule.count("count"), weight(&rule, "log10_lr"))
+        (name.to_owned(), meaning(name, w), rule.count("count"), rule.weight("log10_lr"))
     })
     .collect()
 }
@@ -388,11 +388,6 @@ fn rules(check: &Answer, w: Words) -> Vec<(String, String, u64, String)> {
 fn meaning(rule: &str, w: Words) -> String {
     let sentence = table::known(&format!("rule.{rule}")).map(Sentence::new);
     sentence.map_or_else(|| rule.to_owned(), |sentence| sentence.text_in(w.0))
-}
-
-/// A decimal logarithm with its sign.
-fn weight(row: &Answer, name: &str) -> String {
-    format!("{:+.2}", row.number(name).unwrap_or_default())
 }
 
 /// The newest votes of all networks, newest first.
@@ -404,7 +399,7 @@ fn votes(check: &Answer, w: Words) -> Vec<Vote> {
             hour: vote.text("hour").get(..16).unwrap_or_default().replace('T', " "),
             asn: network.count("asn"),
             word: w.value("vote", if vote.is("failed") { "blocked" } else { "clear" }),
-            weight: weight(vote, "log10_weight"),
+            weight: vote.weight("log10_weight"),
             probability: w.percent(vote.number("p_blocked").unwrap_or_default()),
         }));
     }

@@ -28,10 +28,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let method = answer.part("methodology");
     let scoring = method.part("scoring");
     let named = |part: &str| scoring.part(part).0.as_object().cloned().unwrap_or_default();
-    let rule = |rule: &answer::Answer| {
-        let weight = format!("{:+.2}", rule.number("log10_lr").unwrap_or_default());
-        (rule.text("id").to_owned(), rule.said(w.0, "meaning"), weight)
-    };
+    let rule = |rule: &answer::Answer| (rule.text("id").to_owned(), rule.said(w.0, "meaning"), rule.weight("log10_lr"));
     let mut levels: Vec<(String, u64)> =
         named("levels").iter().filter_map(|(name, least)| Some((w.value("level", name), least.as_u64()?))).collect();
     levels.sort_by_key(|(_, least)| *least);
