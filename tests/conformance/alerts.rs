@@ -179,7 +179,8 @@ fn receivers_that_never_answer_delay_no_other_of_the_same_key(suite: &Suite) {
         let began = Instant::now();
         happen(&client, "KE", domain, "high");
         heard(&target, &good, number + 1);
-        assert!(began.elapsed() < Duration::from_secs(6), "incident {number}: {:?}", began.elapsed());
+        // A receiver is given up after 15 s.
+        assert!(began.elapsed() < Duration::from_secs(14), "incident {number}: {:?}", began.elapsed());
         // The second incident comes while all eight requests hang, the third when they were given up and hang again.
         asked(if number == 0 { 8 } else { 16 });
     }

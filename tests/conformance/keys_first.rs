@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::http::{Auth, BodyKind, Route};
@@ -35,11 +35,10 @@ fn a_body_over_its_limit_without_a_key_is_401_and_not_413(suite: &Suite) {
     }
 }
 
-/// The first bytes of the server's answer to this head, and the time until they came.
-fn said(address: &str, head: &str) -> (Duration, String) {
+/// The first bytes of the server's answer to this head. A server that waits for the body never answers.
+fn said(address: &str, head: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let begun = Instant::now();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     socket.write_all(head.as_bytes()).unwrap();
     let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
     while !answer.windows(2).any(|pair| pair == b"\"}") {
@@ -48,7 +47,7 @@ fn said(address: &str, head: &str) -> (Duration, String) {
             length => answer.extend_from_slice(&piece[..length]),
         }
     }
-    (begun.elapsed(), String::from_utf8_lossy(&answer).into_owned())
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
 fn head(route: &Route, key: &str, framing: &str) -> String {
@@ -87,13 +86,12 @@ fn a_wrong_key_is_answered_before_the_body_is_sent(suite: &Suite) {
         ];
         for key in keys {
             for framing in [format!("content-length: {}", 8 << 20), "transfer-encoding: chunked".to_owned()] {
-                let (took, answer) = said(address, &head(route, &key, &framing));
+                let answer = said(address, &head(route, &key, &framing));
                 let shown = format!("{} {framing}: {answer}", route.path);
                 assert!(answer.starts_with("HTTP/1.1 401"), "{shown}");
                 let body: Value = serde_json::from_str(&answer[answer.find('{').unwrap()..=answer.rfind('}').unwrap()])
                     .unwrap_or_else(|error| panic!("{error}: {shown}"));
                 assert_eq!(body["error"], "UNAUTHORIZED", "{shown}");
-                assert!(took < Duration::from_secs(5), "{shown} after {took:?}");
             }
         }
     }
@@ -116,7 +114,7 @@ fn a_right_key_is_asked_for_its_body_and_answered(suite: &Suite) {
     {
         let route = PROGRAM.interface().find(|route| route.path == path).unwrap();
         let mut socket = TcpStream::connect(address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let framing = format!("content-length: {}", body.len());
         socket.write_all(head(route, key, &framing).as_bytes()).unwrap();
         for piece in body.as_bytes().chunks(body.len().div_ceil(4)) {

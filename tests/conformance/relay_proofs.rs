@@ -211,16 +211,24 @@ fn a_peer_that_answers_slowly_holds_up_nobody_who_is_here(suite: &Suite) {
     if suite.kind == heliograph_tests::target::Kind::Memory {
         return;
     }
-    let (_target, client) = fresh(suite);
+    let (target, client) = fresh(suite);
     let (ada, bob) = (sdk(&client), sdk(&client));
     let slow = FakePeer::start();
     slow.befriend(&client);
     slow.answer(|_| {
-        std::thread::sleep(std::time::Duration::from_secs(3));
+        std::thread::sleep(std::time::Duration::from_secs(40));
         (404, json!({}))
     });
-    let began = std::time::Instant::now();
-    assert_eq!(identity(&client, &bob.agent.did)["did"], bob.agent.did);
-    ada.agent.client.post("/v1/agent/send/encrypted", &letter(&bob.agent.did, "x")).expect(201);
-    assert!(began.elapsed() < std::time::Duration::from_millis(1_500), "{:?}", began.elapsed());
+    // The relay gives the peer up after a few seconds, and a busy machine may need as long for the rest: not three times.
+    let overtaken = (0..3).any(|_| {
+        let stranger = Stranger::new();
+        std::thread::scope(|scope| {
+            let asks = scope.spawn(|| client.get(&format!("/v1/agent/identity/{}", stranger.did())));
+            target.until(|| (slow.questions(stranger.did()) > 0).then_some(()));
+            assert_eq!(identity(&client, &bob.agent.did)["did"], bob.agent.did);
+            ada.agent.client.post("/v1/agent/send/encrypted", &letter(&bob.agent.did, "x")).expect(201);
+            !asks.is_finished()
+        })
+    });
+    assert!(overtaken, "those who are here waited for a peer");
 }
