@@ -1,5 +1,7 @@
 //! The packages of the workspace, as `Cargo.lock` names them.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
 use crate::project::cargo;
@@ -27,6 +29,27 @@ pub fn packages() -> Result<Vec<Package>> {
     let metadata = output("cargo metadata", cargo().args(["metadata", "--format-version=1", "--locked"]))?;
     let metadata: Metadata = serde_json::from_slice(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
     Ok(metadata.packages)
+}
+
+/// Names of the tests in `tests` folders of the workspace, each once.
+pub fn test_programs() -> Result<BTreeSet<String>> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        packages: Vec<Member>,
+    }
+    #[derive(Deserialize)]
+    struct Member {
+        targets: Vec<Target>,
+    }
+    #[derive(Deserialize)]
+    struct Target {
+        kind: Vec<String>,
+        name: String,
+    }
+    let metadata = output("cargo metadata", cargo().args(["metadata", "--format-version=1", "--locked", "--no-deps"]))?;
+    let metadata: Metadata = serde_json::from_slice(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
+    let targets = metadata.packages.into_iter().flat_map(|member| member.targets);
+    Ok(targets.filter(|target| target.kind == ["test"]).map(|target| target.name).collect())
 }
 
 /// A package of the registry, for tests.

@@ -4,14 +4,19 @@ use std::process::Command;
 
 use crate::browser;
 use crate::edge::build::{self, Bundle};
+use crate::packages;
 use crate::project::cargo;
 use crate::run::{Result, run};
 use crate::tools;
 
 /// Tests beside the code, which start nothing and need no bundle.
 const UNITS: &[&str] = &["--lib", "--bins"];
-/// Tests in `tests` folders, which start servers.
-const PROGRAMS: &[&str] = &["--test", "*"];
+/// The test in a `tests` folder that takes about as long as all others together.
+const CONFORMANCE: &str = "conformance";
+/// Tests in `tests` folders that measure memory, or wait for many connections at once: nothing else runs beside them.
+const ALONE: [&str; 2] = ["floods", "listeners"];
+/// Tests of this program and of workerd itself.
+const RUNNER: [&str; 1] = ["worker"];
 
 pub fn test(filter: &[&str]) -> Result<()> {
     // Each of the two uses only one core for minutes while it links or compiles the core. Together they take hardly
@@ -23,17 +28,36 @@ pub fn test(filter: &[&str]) -> Result<()> {
     });
     let units = units?;
     bundles.map_err(|_| "building the bundles panicked")??;
-    // The task runner's tests start workerd and wait for its timers most of the time, so they cost the other ones little.
-    let (programs, runner) = std::thread::scope(|scope| {
+    let passed = servers(filter);
+    // One run names all that fails.
+    units.and(passed)
+}
+
+/// Tests that start servers: the conformance beside the others, because both wait for servers and timers a third of the time.
+fn servers(filter: &[&str]) -> Result<()> {
+    let mut others = packages::test_programs()?;
+    others.retain(|name| name != CONFORMANCE && !ALONE.contains(&name.as_str()) && !RUNNER.contains(&name.as_str()));
+    let (conformance, others, runner) = std::thread::scope(|scope| {
+        let conformance = scope.spawn(|| run("conformance", &mut programs_named(&[CONFORMANCE], filter)));
         let runner =
             scope.spawn(|| run("tests of the task runner and of workerd", runner_tests().arg("--").args(filter)));
-        let mut programs = tests(PROGRAMS);
-        programs.env("HELIOGRAPH_TEST_TARGETS", "memory,native,edge").arg("--").args(filter);
-        browser::provide(&mut programs);
-        (run("tests of programs", &mut programs), runner.join())
+        let others: Vec<&str> = others.iter().map(String::as_str).collect();
+        let mut others = programs_named(&others, filter);
+        browser::provide(&mut others);
+        let others = run("tests of programs", &mut others);
+        (conformance.join(), others, runner.join())
     });
-    // One run names all that fails.
-    units.and(programs).and(runner.map_err(|_| "testing the task runner panicked")?)
+    let alone = run("tests that run alone", &mut programs_named(&ALONE, filter));
+    let conformance = conformance.map_err(|_| "testing the conformance panicked")?;
+    conformance.and(others).and(alone).and(runner.map_err(|_| "testing the task runner panicked")?)
+}
+
+/// Runs these tests of `tests` folders on every runtime.
+fn programs_named(names: &[&str], filter: &[&str]) -> Command {
+    let mut command = tests(&[]);
+    command.args(names.iter().flat_map(|name| ["--test", name]));
+    command.env("HELIOGRAPH_TEST_TARGETS", "memory,native,edge").arg("--").args(filter);
+    command
 }
 
 /// Runs the tests together with the programs that they start: Cargo builds the programs of a package with its tests.
