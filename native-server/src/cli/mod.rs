@@ -100,7 +100,8 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !failure.text.is_empty() {
-                log::error!("{}", failure.text);
+                // It may quote what a server says.
+                log::error!("{}", user::clean(&failure.text));
             }
             ExitCode::from(failure.code)
         }

@@ -8,10 +8,13 @@ use heliograph_client::{Agent, Client, Config, Error};
 use super::profile::{self, Profile};
 use super::transport::Ureq;
 use crate::cli::args::user::Ask;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, NO_ANSWER};
 
 /// The server that is asked when nothing names one: that of this machine.
 const USUAL: &str = "http://127.0.0.1:8787";
+
+/// Tries of a request: few, because somebody waits.
+const TRIES: u32 = 3;
 
 /// A server, and the profile that names it.
 pub struct Asked {
@@ -31,10 +34,22 @@ where
 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("the program cannot begin to work: {error}"))?;
-    let done = runtime.block_on(async { command(Asked::by(ask)?).await });
+    let done = runtime.block_on(async {
+        let asked = Asked::by(ask)?;
+        let usual = asked.client.base() == USUAL;
+        command(asked).await.map_err(|failure| if usual { hinted(failure) } else { failure })
+    });
     // A thread may still wait for the next piece of a stream that nobody reads any more.
     runtime.shutdown_background();
     done
+}
+
+/// Nobody answers at this machine: perhaps whoever asks did not think of naming a server.
+fn hinted(mut failure: Failure) -> Failure {
+    if failure.code == NO_ANSWER {
+        failure.text.push_str("\n\n  tip: name a server with --url, or start one here with `heliograph serve`");
+    }
+    failure
 }
 
 impl Asked {
@@ -47,7 +62,8 @@ impl Asked {
             (None, Some(_)) => of_profile().or_else(|| variable("HELIOGRAPH_URL")),
             (None, None) => variable("HELIOGRAPH_URL").or_else(of_profile),
         };
-        let client = Client::with(&url.unwrap_or_else(|| USUAL.to_owned()), Config::default(), Ureq::new())?;
+        let config = Config { tries: TRIES, ..Config::default() };
+        let client = Client::with(&url.unwrap_or_else(|| USUAL.to_owned()), config, Ureq::new())?;
         Ok(Asked { client, profile })
     }
 

@@ -22,6 +22,7 @@ mod watch;
 
 pub use agent::run as agent;
 pub use data::{aggregate, check, claim, country};
+pub use output::clean;
 pub use pay::run as pay;
 pub use profile::run as profile;
 pub use watch::run as watch;

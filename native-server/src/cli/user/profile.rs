@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::ask::variable;
 use super::transport::Ureq;
-use crate::cli::args::user::ProfileCommand;
+use crate::cli::args::user::{Form, ProfileCommand};
 use crate::cli::exit::Failure;
 
 /// The profile that is used where none is named.
@@ -155,22 +155,7 @@ fn all(base: &Path) -> Result<Vec<Profile>, Failure> {
 pub fn run(command: &ProfileCommand) -> Result<(), Failure> {
     let base = base()?;
     match command {
-        ProfileCommand::List { form } => {
-            let used = open(None)?.name;
-            let rows: Vec<_> = all(&base)?
-                .into_iter()
-                .map(|profile| {
-                    let used = profile.name == used;
-                    json!({ "name": profile.name, "used": used, "url": profile.url(), "did": profile.did() })
-                })
-                .collect();
-            let nothing =
-                "There are no profiles yet. `heliograph profile set` and `heliograph agent register` make them.";
-            form.list(&rows, &["used", "name", "url", "did"], nothing, |row| {
-                let text = |name: &str| row[name].as_str().unwrap_or("-").to_owned();
-                vec![if row["used"] == true { "*" } else { "" }.to_owned(), text("name"), text("url"), text("did")]
-            })
-        }
+        ProfileCommand::List { form } => list(&base, *form),
         ProfileCommand::Set { name, url } => {
             let mut profile = Profile::read(&base, name)?;
             profile.set(url)?;
@@ -183,43 +168,58 @@ pub fn run(command: &ProfileCommand) -> Result<(), Failure> {
             say!("{name} is used now");
             Ok(())
         }
-        ProfileCommand::Show { name, secrets, form } => {
-            let profile = match name {
-                Some(name) => Profile::existing(&base, name)?,
-                None => open(None)?,
-            };
-            let key = secrets.then(|| api_key(&profile)).transpose()?;
-            let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
-            let folder = profile.folder.display().to_string();
-            let mut answer =
-                json!({ "name": profile.name, "url": profile.url(), "did": profile.did(), "folder": folder });
-            let mut fields = vec![
-                ("name", profile.name.clone()),
-                ("url", text(profile.url())),
-                ("did", text(profile.did())),
-                ("folder", folder),
-            ];
-            if let Some(key) = key {
-                answer["api_key"] = key.clone().into();
-                fields.push(("api key", key));
-            }
-            form.one(&answer, "", &fields)
+        ProfileCommand::Show { name: Some(name), secrets, form } => {
+            show(&Profile::existing(&base, name)?, *secrets, *form)
         }
-        ProfileCommand::Remove { name, yes } => {
-            let profile = Profile::existing(&base, name)?;
-            if let (Some(did), false) = (profile.did(), yes) {
-                let text =
-                    format!("`{name}` has the keys of {did}, which nobody can make again; confirm it with --yes");
-                return Err(Failure::usage(text));
-            }
-            // It fails while another program uses the keys.
-            drop(FileStore::new(profile.keys())?);
-            std::fs::remove_dir_all(&profile.folder)
-                .map_err(|error| format!("cannot remove {}: {error}", profile.folder.display()))?;
-            say!("removed {name}");
-            Ok(())
-        }
+        ProfileCommand::Show { name: None, secrets, form } => show(&open(None)?, *secrets, *form),
+        ProfileCommand::Remove { name, yes } => remove(&Profile::existing(&base, name)?, *yes),
     }
+}
+
+fn list(base: &Path, form: Form) -> Result<(), Failure> {
+    let used = open(None)?.name;
+    let row = |profile: Profile| {
+        let used = profile.name == used;
+        json!({ "name": profile.name, "used": used, "url": profile.url(), "did": profile.did() })
+    };
+    let rows: Vec<_> = all(base)?.into_iter().map(row).collect();
+    let nothing = "There are no profiles yet. `heliograph profile set` and `heliograph agent register` make them.";
+    form.list(&rows, &["used", "name", "url", "did"], nothing, |row| {
+        let text = |name: &str| row[name].as_str().unwrap_or("-").to_owned();
+        vec![if row["used"] == true { "*" } else { "" }.to_owned(), text("name"), text("url"), text("did")]
+    })
+}
+
+fn show(profile: &Profile, secrets: bool, form: Form) -> Result<(), Failure> {
+    let key = secrets.then(|| api_key(profile)).transpose()?;
+    let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
+    let folder = profile.folder.display().to_string();
+    let mut answer = json!({ "name": profile.name, "url": profile.url(), "did": profile.did(), "folder": folder });
+    let mut fields = vec![
+        ("name", profile.name.clone()),
+        ("url", text(profile.url())),
+        ("did", text(profile.did())),
+        ("folder", folder),
+    ];
+    if let Some(key) = key {
+        answer["api_key"] = key.clone().into();
+        fields.push(("api key", key));
+    }
+    form.one(&answer, "", &fields)
+}
+
+fn remove(profile: &Profile, yes: bool) -> Result<(), Failure> {
+    let name = &profile.name;
+    if let (Some(did), false) = (profile.did(), yes) {
+        let text = format!("`{name}` has the keys of {did}, which nobody can make again; confirm it with --yes");
+        return Err(Failure::usage(text));
+    }
+    // It fails while another program uses the keys.
+    drop(FileStore::new(profile.keys())?);
+    std::fs::remove_dir_all(&profile.folder)
+        .map_err(|error| format!("cannot remove {}: {error}", profile.folder.display()))?;
+    say!("removed {name}");
+    Ok(())
 }
 
 /// The key of the agent, which is in the keys that the client library keeps.

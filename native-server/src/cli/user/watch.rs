@@ -50,7 +50,7 @@ fn patient<T>(answer: heliograph_client::Result<T>) -> Result<Result<T, Duration
     match answer {
         Ok(answer) => Ok(Ok(answer)),
         Err(Error::Refused(refusal)) if refusal.status == 429 || refusal.status >= 500 => {
-            log::warning!("{refusal}; asking again later");
+            log::warning!("{}; asking again later", clean(&refusal.to_string()));
             Ok(Err(refusal.retry_after.unwrap_or_default()))
         }
         Err(error @ (Error::Unreachable(_) | Error::TimedOut(_))) => {
