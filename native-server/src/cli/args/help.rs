@@ -174,7 +174,8 @@ mod tests {
         let mut names: Vec<&str> =
             program.get_subcommands().map(Command::get_name).filter(|name| *name != "help").collect();
         let mut sorted = listed.clone();
-        (names.sort_unstable(), sorted.sort_unstable());
+        names.sort_unstable();
+        sorted.sort_unstable();
         assert_eq!(names, sorted);
         let mut commands = Vec::new();
         all(&program, &[], &mut commands);
