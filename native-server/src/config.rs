@@ -125,7 +125,7 @@ fn quoted(value: &str) -> String {
 }
 
 /// Variables of this program that are no settings.
-const VARIABLES: [&str; 6] = ["DATA", "CONFIG", "URL", "AGENT_KEY", "API_KEY", "PROBE_METERED"];
+const VARIABLES: [&str; 7] = ["DATA", "CONFIG", "URL", "PROFILE", "AGENT_KEY", "API_KEY", "PROBE_METERED"];
 
 /// Variables that tests and builds of this program read.
 const DEVELOPMENT: [&str; 6] = ["TEST_", "UPDATE_", "SIM_", "BENCH_", "BUILD_", "PEERS"];

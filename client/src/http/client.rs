@@ -63,6 +63,7 @@ impl Client {
     /// A client of the deployment at this address, such as `https://relay.example`.
     ///
     /// Errors: [`Error::Usage`] if the address is not http or https.
+    #[cfg(any(target_arch = "wasm32", feature = "requests"))]
     pub fn new(base: &str) -> Result<Client> {
         Client::with(base, Config::default(), super::DefaultTransport::new()?)
     }

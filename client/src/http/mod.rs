@@ -4,7 +4,7 @@ pub mod call;
 pub mod client;
 #[cfg(target_arch = "wasm32")]
 mod fetch;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(all(not(target_arch = "wasm32"), feature = "requests"))]
 mod native;
 pub mod sse;
 pub mod transport;
@@ -14,5 +14,5 @@ pub use transport::{Body, Method, Request, Response, Transport};
 
 #[cfg(target_arch = "wasm32")]
 pub use fetch::Fetch as DefaultTransport;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(all(not(target_arch = "wasm32"), feature = "requests"))]
 pub use native::Native as DefaultTransport;

@@ -1,4 +1,4 @@
-//! `heliograph agents`: suspends, restores, erases and shows agents.
+//! `heliograph admin agents`: suspends, restores, erases and shows agents.
 
 use heliograph_core::relay::agent::moderation::{AgentState, Suspension};
 

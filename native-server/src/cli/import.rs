@@ -14,7 +14,7 @@ use std::time::Duration;
 use heliograph_core::engine::runtime::Runtime;
 use heliograph_core::facts::measurement::ImportCounts;
 use heliograph_core::intelligence::import::{
-    Batch, Chunker, ImportKind, Importer, ListKind, MAX_CHUNK, Options, Ready, Summary, looks,
+    Batch, Chunker, ImportKind, Importer, ListKind, Looks, MAX_CHUNK, Options, Ready, Summary, looks,
 };
 use heliograph_core::{ErrorCode, Timestamp};
 use http::Method;
@@ -173,6 +173,30 @@ fn other_kind(kind: ImportKind, file: &Path, counts: &ImportCounts) -> Option<Fa
     let head = Chunker::new(&mut reader, kind.cut(), LOOKED_AT).ok()?.next_chunk().ok()??;
     let words = looks(&head).words(kind);
     (!words.is_empty()).then(|| Failure::Unreadable(format!("it has no usable row for `{}`: {words}", kind.as_str())))
+}
+
+/// After a command that was not understood: says what kind the first file of an import looks like. People leave the kind
+/// out, or guess its name.
+pub fn hint(arguments: impl Iterator<Item = std::ffi::OsString>) {
+    let mut words = arguments.skip_while(|word| word != "import").skip(1);
+    let Some((file, kind)) = words.find_map(|word| kind_of(Path::new(&word)).map(|kind| (word, kind))) else { return };
+    let (file, kind) = (file.display(), kind.as_str());
+    eprintln!("\n  tip: {file} looks like `{kind}`: heliograph import {kind} {file}");
+}
+
+/// The kind that a file looks like.
+fn kind_of(file: &Path) -> Option<ImportKind> {
+    if !file.is_file() {
+        return None;
+    }
+    let mut reader = BufReader::new(File::open(file).ok()?);
+    // Any kind will do: what is looked at begins with the first record.
+    let cut = ImportKind::OoniMeasurements.cut();
+    let head = Chunker::new(&mut reader, cut, LOOKED_AT).ok()?.next_chunk().ok()??;
+    match looks(&head) {
+        Looks::Like(kind) | Looks::Perhaps(kind) => Some(kind),
+        Looks::Page | Looks::Unknown => None,
+    }
 }
 
 /// Bytes of a file that are used to find its kind.

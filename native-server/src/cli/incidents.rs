@@ -1,4 +1,4 @@
-//! `heliograph incidents`: lists, creates and changes incidents.
+//! `heliograph admin incidents`: lists, creates and changes incidents.
 
 use heliograph_core::intelligence::incidents::admin::{
     Amendment, Merging, NewEvidence, NewIncident, Restoration, Retraction, VersionsBody,

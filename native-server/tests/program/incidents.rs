@@ -1,4 +1,4 @@
-//! `heliograph incidents`, and the effect of a file of word vectors.
+//! `heliograph admin incidents`, and the effect of a file of word vectors.
 
 use serde_json::{Value, json};
 
@@ -9,6 +9,7 @@ fn incidents_are_made_amended_merged_and_retracted_on_a_file_and_at_a_server() {
     let (_folder, path) = data("incidents");
     let make = |domain: &str, rest: &[&str]| {
         let mut arguments = vec![
+            "admin",
             "incidents",
             "create",
             "--country",
@@ -28,26 +29,37 @@ fn incidents_are_made_amended_merged_and_retracted_on_a_file_and_at_a_server() {
     let server = Server::start(&path);
     let to = ["--to", &server.base];
     let at = |arguments: &[&str]| good(&path, &[arguments, &to[..]].concat());
-    at(&["incidents", "amend", "KE-2024-0001", "--title", "By hand", "--confidence", "0.7", "--reason", "more"]);
-    let listed = at(&["incidents", "list", "--country", "KE"]);
+    at(&[
+        "admin",
+        "incidents",
+        "amend",
+        "KE-2024-0001",
+        "--title",
+        "By hand",
+        "--confidence",
+        "0.7",
+        "--reason",
+        "more",
+    ]);
+    let listed = at(&["admin", "incidents", "list", "--country", "KE"]);
     // Only one network reports it, and no other source (decision incident-grades).
     assert!(listed.contains("KE-2024-0001\t2024-01-01\t-\thigh\tsuspected\tBy hand\n"), "{listed}");
-    at(&["incidents", "restore", "KE-2024-0001", "--field", "title", "--reason", "mistaken"]);
-    assert!(at(&["incidents", "list", "--json"]).contains("one.example.org blocked in Kenya"));
-    let versions = at(&["incidents", "versions", "KE-2024-0001"]);
+    at(&["admin", "incidents", "restore", "KE-2024-0001", "--field", "title", "--reason", "mistaken"]);
+    assert!(at(&["admin", "incidents", "list", "--json"]).contains("one.example.org blocked in Kenya"));
+    let versions = at(&["admin", "incidents", "versions", "KE-2024-0001"]);
     let actions: Vec<&str> = versions.lines().map(|line| line.split('\t').nth(2).unwrap()).collect();
     assert_eq!(actions, ["restored", "amended", "created"]);
-    at(&["incidents", "merge", "KE-2024-0002", "--into", "KE-2024-0001", "--reason", "one cause"]);
-    assert_eq!(at(&["incidents", "list"]).lines().count(), 1);
-    let retract = ["incidents", "retract", "KE-2024-0001", "--reason", "a fault"];
+    at(&["admin", "incidents", "merge", "KE-2024-0002", "--into", "KE-2024-0001", "--reason", "one cause"]);
+    assert_eq!(at(&["admin", "incidents", "list"]).lines().count(), 1);
+    let retract = ["admin", "incidents", "retract", "KE-2024-0001", "--reason", "a fault"];
     let error = bad(&path, &[&retract[..], &to[..]].concat());
     assert!(error.contains("409"), "its part would go with it: {error}");
-    at(&["incidents", "restore", "KE-2024-0002", "--field", "merge", "--reason", "two after all"]);
+    at(&["admin", "incidents", "restore", "KE-2024-0002", "--field", "merge", "--reason", "two after all"]);
     at(&retract);
-    assert_eq!(at(&["incidents", "list"]).lines().count(), 1);
-    let error = bad(&path, &["incidents", "retract", "KE-1999-0001", "--reason", "x", "--to", &server.base]);
+    assert_eq!(at(&["admin", "incidents", "list"]).lines().count(), 1);
+    let error = bad(&path, &["admin", "incidents", "retract", "KE-1999-0001", "--reason", "x", "--to", &server.base]);
     assert!(error.contains("404"), "{error}");
-    let restore = ["incidents", "restore", "KE-2024-0001", "--field", "colour", "--reason", "x"];
+    let restore = ["admin", "incidents", "restore", "KE-2024-0001", "--field", "colour", "--reason", "x"];
     let error = bad(&path, &[&restore[..], &to[..]].concat());
     assert!(error.contains("colour"), "{error}");
 }
@@ -57,13 +69,14 @@ fn incidents_are_made_amended_merged_and_retracted_on_a_file_and_at_a_server() {
 fn disputes_are_listed_and_ended_on_the_command_line() {
     let (_folder, path) = data("disputes");
     let make = ["--country", "KE", "--subject", "one.example.org", "--start", "2024-01-01", "--reason", "press"];
-    good(&path, &[&["incidents", "create"][..], &make[..]].concat());
+    good(&path, &[&["admin", "incidents", "create"][..], &make[..]].concat());
     let server = Server::start(&path);
     let dispute = json!({ "reason": "Nothing was blocked\nthat day." });
     let (status, received) =
         post(&format!("{}/data/incidents/KE-2024-0001/dispute", server.base), ("x", "y"), &dispute);
     assert_eq!(status, 201, "{received}");
-    let at = |arguments: &[&str]| good(&path, &[&["incidents"][..], arguments, &["--to", &server.base]].concat());
+    let at =
+        |arguments: &[&str]| good(&path, &[&["admin", "incidents"][..], arguments, &["--to", &server.base]].concat());
     let open = at(&["disputes"]);
     let id = received["dispute_id"].as_str().unwrap();
     assert!(open.starts_with(&format!("{id}\tKE-2024-0001\t1\t")) && open.lines().count() == 1, "{open}");
@@ -71,7 +84,7 @@ fn disputes_are_listed_and_ended_on_the_command_line() {
     assert_eq!(at(&["resolve", id, "--outcome", "rejected", "--note", "Two sources say so."]), "rejected\n");
     assert_eq!(at(&["disputes"]), "");
     assert!(at(&["disputes", "--resolved", "--json"]).contains("Two sources say so."));
-    let again = ["incidents", "resolve", id, "--outcome", "accepted", "--to", &server.base];
+    let again = ["admin", "incidents", "resolve", id, "--outcome", "accepted", "--to", &server.base];
     assert!(bad(&path, &again).contains("409"));
 }
 
@@ -83,7 +96,7 @@ fn a_file_of_word_vectors_joins_the_search_of_a_running_server() {
     for (subject, title) in [("one.example.org", "Pupils offline"), ("two.example.org", "Generals take over")] {
         let make =
             ["--country", "KE", "--subject", subject, "--start", "2024-01-01", "--reason", "x", "--title", title];
-        good(&path, &[&["incidents", "create"][..], &make[..]].concat());
+        good(&path, &[&["admin", "incidents", "create"][..], &make[..]].concat());
     }
     let file = path.with_extension("vectors");
     let mut bytes = b"HELIOVEC1\n".to_vec();

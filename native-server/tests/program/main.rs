@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 #[cfg(unix)]
+mod commands;
+#[cfg(unix)]
 mod descriptors;
 #[cfg(unix)]
 mod files;

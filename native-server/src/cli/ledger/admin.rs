@@ -1,5 +1,5 @@
-//! `heliograph ledger grant`, `freeze`, `cap`, `freeze-all`, `release` and `refund`: actions that an admin key signs
-//! here (decision ledger-for-clients).
+//! `heliograph admin ledger grant`, `freeze`, `cap`, `freeze-all`, `release` and `refund`: actions that an admin key
+//! signs here (decision ledger-for-clients).
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ const LIFE: i64 = 2 * MINUTE;
 /// The key that signs the action, and the reason.
 #[derive(Debug, Args)]
 pub struct By {
-    /// File of an admin key, as `ledger admin-key add` makes it.
+    /// File of an admin key, as `admin ledger admin-key add` makes it.
     #[arg(long, value_name = "FILE")]
     pub key: PathBuf,
     /// Reason; kept with the action.
@@ -33,6 +33,7 @@ pub struct By {
 pub enum Act {
     /// Give new credit to a wallet, which is created if it does not exist.
     Grant {
+        /// DID of the wallet.
         did: String,
         /// Amount in micro-credits; a credit has 1,000,000.
         micro: u64,
@@ -41,6 +42,7 @@ pub enum Act {
     },
     /// Stop a wallet from paying.
     Freeze {
+        /// DID of the wallet.
         did: String,
         /// Let the wallet pay again.
         #[arg(long)]
@@ -50,6 +52,7 @@ pub enum Act {
     },
     /// Change the caps of a wallet, or limit whom it may pay.
     Cap {
+        /// DID of the wallet.
         did: String,
         /// Most micro-credits that may leave it in 24 hours.
         #[arg(long, value_name = "MICRO")]
@@ -79,12 +82,14 @@ pub enum Act {
     },
     /// Force an escrow to pay out.
     Release {
+        /// Id of the escrow.
         escrow: String,
         #[command(flatten)]
         by: By,
     },
     /// Force an escrow to be refunded.
     Refund {
+        /// Id of the escrow.
         escrow: String,
         #[command(flatten)]
         by: By,

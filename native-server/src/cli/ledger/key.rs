@@ -1,4 +1,4 @@
-//! `heliograph ledger admin-key`, and the files of such keys: 64 bytes in base64, the Ed25519 seed and its public key,
+//! `heliograph admin ledger admin-key`, and the files of such keys: 64 bytes in base64, the Ed25519 seed and its public key,
 //! as clients of the ledger keep theirs.
 
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! `heliograph ledger`: checks the credit ledger, and runs signed operator actions on it.
+//! `heliograph ledger verify` checks the credit ledger; `heliograph admin ledger` runs signed operator actions on it.
 //!
 //! | Module | What |
 //! |---|---|
@@ -15,12 +15,16 @@ use clap::Subcommand;
 use super::args::Common;
 
 #[derive(Debug, Subcommand)]
-pub enum LedgerCommand {
+pub enum LedgerAdminCommand {
     /// Add, end and list the keys that sign operator actions on the ledger.
     #[command(subcommand)]
     AdminKey(key::KeyCommand),
     #[command(flatten)]
     Act(admin::Act),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LedgerCommand {
     /// Check the whole log of events: positions, hashes, signatures, balances, the signed head, and the wallets. It
     /// reads the data file or a server. With --to it asks as the server's operator, who sees free texts and so can
     /// check every signature; with --url it asks as anybody. If an event is wrong, it names the first one and ends with
@@ -36,9 +40,13 @@ pub enum LedgerCommand {
 }
 
 pub fn run(common: &Common, command: &LedgerCommand) -> Result<(), String> {
+    let LedgerCommand::Verify { url, head_key } = command;
+    verify::run(common, url.as_deref(), head_key.as_deref())
+}
+
+pub fn run_admin(common: &Common, command: &LedgerAdminCommand) -> Result<(), String> {
     match command {
-        LedgerCommand::AdminKey(command) => key::run(common, command),
-        LedgerCommand::Act(act) => admin::run(common, act),
-        LedgerCommand::Verify { url, head_key } => verify::run(common, url.as_deref(), head_key.as_deref()),
+        LedgerAdminCommand::AdminKey(command) => key::run(common, command),
+        LedgerAdminCommand::Act(act) => admin::run(common, act),
     }
 }

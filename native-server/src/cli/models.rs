@@ -1,26 +1,26 @@
-//! `heliograph forecast`: the models of the shutdown forecast.
+//! `heliograph admin models`: the models of the shutdown forecast.
 
 use bytes::Bytes;
 use heliograph_core::intelligence::forecast::{PromoteRequest, RollbackRequest, ToldBody};
 use http::Method;
 use serde_json::Value;
 
-use super::args::{Common, ForecastCommand};
+use super::args::{Common, ModelsCommand};
 use super::client::Client;
 
-pub fn run(common: &Common, command: &ForecastCommand) -> Result<(), String> {
+pub fn run(common: &Common, command: &ModelsCommand) -> Result<(), String> {
     let client = Client::open(common, false)?;
     match command {
-        ForecastCommand::Train => {
+        ModelsCommand::Train => {
             say(client.request(Method::POST, "/v1/admin/forecast/train", Bytes::new())?.read()?);
         }
-        ForecastCommand::Calibrate => {
+        ModelsCommand::Calibrate => {
             say(client.request(Method::POST, "/v1/admin/forecast/calibrate", Bytes::new())?.read()?);
         }
-        ForecastCommand::Promote { number } => {
+        ModelsCommand::Promote { number } => {
             say(client.post("/v1/admin/forecast/promote", &PromoteRequest { number: *number })?);
         }
-        ForecastCommand::Reports => {
+        ModelsCommand::Reports => {
             let found: Value = client.get("/v1/admin/forecast/reports?limit=1000")?;
             for row in found.get("reports").and_then(Value::as_array).into_iter().flatten() {
                 let number = row.get("queue_id").and_then(Value::as_u64).unwrap_or_default();
@@ -29,15 +29,15 @@ pub fn run(common: &Common, command: &ForecastCommand) -> Result<(), String> {
                 say!("{number}\t{}\t{}\t{day}\t{outcome}\t{}", text("at"), text("country"), text("what_happened"));
             }
         }
-        ForecastCommand::DropReport { number } => {
+        ModelsCommand::DropReport { number } => {
             let _: Value = client.delete(&format!("/v1/admin/forecast/reports/{number}"))?;
             say!("report {number} is taken back");
         }
-        ForecastCommand::Rollback { number, reason } => {
+        ModelsCommand::Rollback { number, reason } => {
             let body = RollbackRequest { number: *number, reason: reason.clone() };
             say(client.post("/v1/admin/forecast/rollback", &body)?);
         }
-        ForecastCommand::Models => {
+        ModelsCommand::List => {
             let changelog: Value = client.get("/v1/atlas/changelog?limit=200")?;
             for entry in changelog.get("entries").and_then(Value::as_array).into_iter().flatten() {
                 let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
