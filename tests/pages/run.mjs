@@ -52,7 +52,7 @@ const incident = await fetch(`${base}/data/incidents?limit=1`).then((answer) => 
 const pages = [...PAGES, ...incident.incidents.map((one) => `/incident/${one.readableId}`)];
 
 for (const language of ["en", "ar", "fr"]) {
-  for (const [scheme, width] of [["light", 1280], ["dark", 320]]) {
+  for (const [scheme, width] of [["light", 1280], ["dark", 360]]) {
     const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height: 900 } });
     const page = await context.newPage();
     page.on("console", (message) => message.type() === "error" && !message.text().includes("404") && fail(`${page.url()}: ${message.text()}`));
