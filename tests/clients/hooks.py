@@ -48,6 +48,10 @@ REFUSALS = [
     ("protocol", r"MCP-Protocol-Version|Mcp-Method|Mcp-Name"),
     # Files are read, and what is wrong in them is said.
     ("file", r"^The data cannot be read|^The (header|line|file|dump)"),
+    # A list with commas is one text of several codes, in any case and with spaces.
+    ("list", r"^`\w+` takes "),
+    # Nothing is sent to an address that its owner did not subscribe.
+    ("subscribed", r"must be the address of a subscription"),
     # Hours are the finest grain of what is kept.
     ("hour", r"must be a day or a full hour"),
     # Two letters are a code of a country only where ISO 3166-1 has assigned them.

@@ -113,7 +113,7 @@ impl Response {
 
     /// 303 to another place, which nobody keeps.
     pub fn see_other(to: &str) -> Self {
-        let response = Response::new(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", to.to_owned());
+        let response = Response::new(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", Bytes::new());
         response.with(header::LOCATION, to).with(header::CACHE_CONTROL, "no-store")
     }
 
