@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use heliograph_tests::target::{Kind, Target};
+use heliograph_tests::target::{ADMIN_KEY, Kind, Target};
+use serde_json::json;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("clients")
@@ -78,6 +79,19 @@ fn a_generated_go_client_calls_the_servers() {
     calls("go");
 }
 
+/// Keys of everybody who may ask: of an agent, of an API client and of the operator.
+fn keys(target: &Target) -> [String; 3] {
+    let client = target.client();
+    let agent = client.post("/v1/agent/register", &json!({})).expect(201);
+    let key = client.admin().post("/v1/admin/keys", &json!({ "tier": "bench", "label": "asked" })).expect(201);
+    let text = |of: &serde_json::Value| of["api_key"].as_str().unwrap().to_owned();
+    [
+        format!("X-Agent-Key: {}", text(&agent)),
+        format!("X-API-Key: {}", text(&key)),
+        format!("X-Admin-Key: {ADMIN_KEY}"),
+    ]
+}
+
 /// Decision what-is-asked-at-random.
 #[test]
 fn what_schemathesis_asks_is_answered_as_the_document_says() {
@@ -89,7 +103,11 @@ fn what_schemathesis_asks_is_answered_as_the_document_says() {
         let base = target.base().expect("a server with an address");
         let mut run = Command::new(tools().join("schemathesis"));
         run.arg("--config-file").arg(folder().join("schemathesis.toml"));
+        run.env("SCHEMATHESIS_HOOKS", folder().join("hooks.py"));
         run.arg("run").arg(document()).args(["--url", base]).current_dir(env!("CARGO_TARGET_TMPDIR"));
+        for key in keys(&target) {
+            run.args(["-H", &key]);
+        }
         let output = run.output().unwrap();
         assert!(output.status.success(), "{}: {}", kind.name(), said(&output));
     }

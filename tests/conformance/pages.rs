@@ -140,7 +140,7 @@ fn check_form(path: &str, page: &str) {
     for part in ["<!doctype html>", "<html lang=\"", "<title>", "<main id=\"main\">", "<h1>", "</html>"] {
         assert!(page.contains(part), "{path} lacks {part}");
     }
-    for part in ["<script", " style=\"", "<style", " onclick", "javascript:", "http://127.0.0.1:8787http"] {
+    for part in ["<script", "<svg", " style=\"", "<style", " onclick", "javascript:", "http://127.0.0.1:8787http"] {
         assert!(!page.contains(part), "{path} has {part}");
     }
     // No code of a word, nor a gap in a sentence, is shown.

@@ -25,6 +25,7 @@
 //! | `testing` | what tests share, and the real data |
 //! | [`time`] | moments and spans |
 //! | [`web`] | what asks other hosts, and what it must not ask |
+//! | [`xml`] | text within XML |
 
 pub mod actor;
 pub mod apart;
@@ -50,6 +51,7 @@ pub mod stream;
 pub mod testing;
 pub mod time;
 pub mod web;
+pub mod xml;
 
 pub use error::{Error, ErrorCode, Result};
 pub use time::Timestamp;

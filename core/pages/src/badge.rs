@@ -2,9 +2,9 @@
 
 use engine::Result;
 use engine::http::{Cx, Response, query};
+use engine::xml::escaped;
 
 use crate::answer;
-use crate::chart::escaped;
 use crate::country::known;
 use crate::image::{name, svg};
 

@@ -1,5 +1,7 @@
 //! The documents of the API: a page for each operation, made of the OpenAPI document. They are in English, as the API is.
 
+use std::sync::OnceLock;
+
 use askama::Template;
 use engine::http::Cx;
 use engine::{Error, Result};
@@ -62,8 +64,15 @@ struct Status {
     example: String,
 }
 
-async fn document(cx: &Cx) -> Result<Answer<'static>> {
-    answer::ask(cx, "/openapi.json", "").await
+/// The document never changes while the program runs, so it is parsed once.
+static DOCUMENT: OnceLock<Answer<'static>> = OnceLock::new();
+
+async fn document(cx: &Cx) -> Result<&'static Answer<'static>> {
+    if let Some(document) = DOCUMENT.get() {
+        return Ok(document);
+    }
+    let document = answer::ask(cx, "/openapi.json", "").await?;
+    Ok(DOCUMENT.get_or_init(|| document))
 }
 
 /// All operations: path, method, operation.
@@ -95,7 +104,7 @@ fn tag(operation: &Value) -> &str {
 
 pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let document = document(cx).await?;
-    let all = operations(&document);
+    let all = operations(document);
     let mut groups: Vec<Group> = Vec::new();
     for described in document.list("tags") {
         let name = described.text("name");
@@ -129,7 +138,7 @@ fn resolved<'d>(document: &'d Answer<'_>, value: &'d Value) -> &'d Value {
 pub async fn operation(cx: &Cx, w: Words) -> Result<Page> {
     let id = cx.path("operation")?;
     let document = document(cx).await?;
-    let all = operations(&document);
+    let all = operations(document);
     let found = all.into_iter().find(|(.., operation)| text(operation, "operationId") == id);
     let Some(found) = found else {
         return Err(Error::not_found("No operation has that name."));
@@ -137,9 +146,9 @@ pub async fn operation(cx: &Cx, w: Words) -> Result<Page> {
     let operation = found.2;
     let line = line(found);
     let given = operation.get("parameters").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let given: Vec<&Value> = given.iter().map(|parameter| resolved(&document, parameter)).collect();
+    let given: Vec<&Value> = given.iter().map(|parameter| resolved(document, parameter)).collect();
     let body = operation.pointer("/requestBody/content/application~1json").map(example).unwrap_or_default();
-    let keys = keys(&document, operation);
+    let keys = keys(document, operation);
     let page = OperationPage {
         frame: Frame::new(cx, w, format!("/docs/{id}"), format!("{} {}", line.method, line.path))
             .about(line.summary.clone())
@@ -151,7 +160,7 @@ pub async fn operation(cx: &Cx, w: Words) -> Result<Page> {
         tag: tag(operation).to_owned(),
         parameters: given.iter().map(|parameter| one_parameter(parameter)).collect(),
         request: request(&cx.settings().base_url(), &line, &given, &keys, &body),
-        answers: statuses(&document, operation),
+        answers: statuses(document, operation),
         keys,
         line,
     };

@@ -6,8 +6,6 @@ use engine::http::{Cx, Response, encoded};
 use facts::folding;
 use facts::sentence::Language;
 use facts::starter::Country;
-use http::StatusCode;
-use http::header::{CACHE_CONTROL, LOCATION};
 
 use crate::answer;
 use crate::chart::map;
@@ -116,8 +114,7 @@ pub async fn question(cx: Cx, language: Language) -> Result<Response> {
         (site, "") => w.to(&format!("/site/{}", encoded(bare(site)))),
         (site, country) => w.to(&format!("/site/{}/{}", encoded(bare(site)), encoded(country))),
     };
-    let response = Response::new(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", to.clone());
-    Ok(response.with(LOCATION, &to).with(CACHE_CONTROL, "no-store"))
+    Ok(Response::see_other(&to))
 }
 
 /// What people paste is often an address: its host is what is asked about.

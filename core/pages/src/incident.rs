@@ -89,7 +89,7 @@ struct IncidentPage {
     independent: u64,
     other_sources: Vec<String>,
     /// Incidents of the country in the same days.
-    same_days: Vec<Line>,
+    incidents: Vec<Line>,
     /// Whether the country's networks worked in these days.
     power: String,
     rules: Vec<(String, String)>,
@@ -122,7 +122,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let (list, services) = (evidence.list("evidence"), incident.texts("affectedServices"));
     let domains = incident.texts("affectedDomains");
     let explain = incident.part("explain");
-    let (same_days, power) = beside(cx, &incident, w).await?;
+    let (incidents, power) = beside(cx, &incident, w).await?;
     let query = if version.is_some() { format!("?{}", cx.request.query) } else { String::new() };
     let frame = Frame::new(cx, w, format!("/incident/{id}{query}"), line.title.clone());
     let page = IncidentPage {
@@ -147,7 +147,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         evidence_count: evidence.count("evidenceCount"),
         independent: evidence.count("/corroboration/independentSources"),
         other_sources: evidence.texts("/corroboration/sources"),
-        same_days,
+        incidents,
         power,
         evidence: list.iter().map(|row| one_evidence(row, w)).collect(),
         rules: ["severityRule", "statusRule", "confidenceRule"]

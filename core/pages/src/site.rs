@@ -65,6 +65,8 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         w.with("feed.site", &[("site", subject(&site).into())]),
         format!("/data/incidents/feed.atom?{about}={address}"),
     );
+    let counted = ["blocked_in", "accessible_in", "unknown_in"];
+    let in_all: u64 = counted.iter().map(|name| answer.count(&format!("/summary/{name}_countries"))).sum();
     let page = SitePage {
         frame: Frame::new(cx, w, format!("/site/{address}"), title).feed(feed.0, feed.1),
         w,
@@ -86,6 +88,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         lead: w.with(
             "site.lead",
             &[
+                ("all", in_all.into()),
                 ("blocked", answer.count("/summary/blocked_in_countries").into()),
                 ("open", answer.count("/summary/accessible_in_countries").into()),
                 ("unknown", answer.count("/summary/unknown_in_countries").into()),

@@ -111,6 +111,12 @@ impl Response {
         Ok(Response::new(status, "application/json", body))
     }
 
+    /// 303 to another place, which nobody keeps.
+    pub fn see_other(to: &str) -> Self {
+        let response = Response::new(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", Bytes::new());
+        response.with(header::LOCATION, to).with(header::CACHE_CONTROL, "no-store")
+    }
+
     /// The error body.
     pub fn error(error: Error) -> Self {
         let body = ErrorBody { error: error.code.as_str(), message: &error.message };

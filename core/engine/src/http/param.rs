@@ -6,6 +6,10 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Text,
+    /// A text that fits this pattern.
+    Like(&'static str),
+    /// A text of so many characters.
+    Length(u32, u32),
     /// One of these words and nothing else.
     OneOf(&'static [&'static str]),
     /// A whole number within both bounds, `None` where there is none.
@@ -20,11 +24,23 @@ pub enum Shape {
     Boolean,
     /// A time or a day, as `Timestamp::parse` reads them.
     Time,
+    /// A time or a day from 1970 on.
+    KnownTime,
     /// A day, `2026-10-01`.
     Day,
     /// Two letters of ISO 3166-1.
     Country,
 }
+
+/// Numbers of networks have 32 bits.
+pub const NETWORK: &str =
+    "^([Aa][Ss])?([0-9]{1,9}|[1-3][0-9]{9}|4[01][0-9]{8}|42[0-8][0-9]{7}|429[0-3][0-9]{6}|4294[0-8][0-9]{5})$";
+
+/// No control characters.
+pub const LINE: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
+
+/// Years from 1970 on.
+const KNOWN_TIME: &str = "^(19[7-9]|[2-9][0-9]{2})[0-9]-";
 
 /// A query parameter, for the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +108,11 @@ impl Param {
         self.shape(Shape::Time)
     }
 
+    /// A time that something may be known of, as `known_time` reads it.
+    pub const fn known_time(self) -> Self {
+        self.shape(Shape::KnownTime)
+    }
+
     /// A day in ISO 8601.
     pub const fn day(self) -> Self {
         self.shape(Shape::Day)
@@ -100,6 +121,26 @@ impl Param {
     /// An ISO 3166-1 alpha-2 code, in capitals or not.
     pub const fn country(self) -> Self {
         self.shape(Shape::Country)
+    }
+
+    /// A text that fits a pattern; others are refused.
+    pub const fn like(self, pattern: &'static str) -> Self {
+        self.shape(Shape::Like(pattern))
+    }
+
+    /// A text of so many characters; shorter and longer ones are refused.
+    pub const fn length(self, min: u32, max: u32) -> Self {
+        self.shape(Shape::Length(min, max))
+    }
+
+    /// The number of a network, with or without `AS`.
+    pub const fn network(self) -> Self {
+        self.like(NETWORK)
+    }
+
+    /// A text of one line, without control characters.
+    pub const fn line(self) -> Self {
+        self.like(LINE)
     }
 
     pub const fn default(mut self, text: &'static str) -> Self {
@@ -116,10 +157,18 @@ impl Param {
     /// The JSON schema of a value, with its default.
     pub fn schema(&self) -> Value {
         let mut schema = match self.shape {
+            // An empty value is the same as none.
+            Shape::Text if self.required => json!({ "type": "string", "minLength": 1 }),
             Shape::Text => json!({ "type": "string" }),
+            Shape::Like(pattern) => json!({ "type": "string", "pattern": pattern }),
+            Shape::Length(min, max) => json!({ "type": "string", "minLength": min, "maxLength": max }),
             Shape::OneOf(words) => json!({ "type": "string", "enum": words }),
             Shape::Integer(min, max) => {
-                let mut schema = json!({ "type": "integer", "format": "int64" });
+                let mut schema = json!({ "type": "integer" });
+                // A format has bounds too, which only numbers with a bound have.
+                if min.is_some() && max.is_some() {
+                    schema["format"] = "int64".into();
+                }
                 for (name, bound) in [("minimum", min), ("maximum", max)] {
                     if let Some(bound) = bound {
                         schema[name] = bound.into();
@@ -127,12 +176,12 @@ impl Param {
                 }
                 schema
             }
-            Shape::Count { default, .. } => {
-                json!({ "type": "integer", "format": "int32", "minimum": 1, "default": default })
-            }
+            // Any number above the most means the most, so no format bounds it.
+            Shape::Count { default, .. } => json!({ "type": "integer", "minimum": 1, "default": default }),
             Shape::Number(min, max) => json!({ "type": "number", "format": "double", "minimum": min, "maximum": max }),
             Shape::Boolean => json!({ "type": "boolean" }),
             Shape::Time => json!({ "type": "string", "format": "date-time" }),
+            Shape::KnownTime => json!({ "type": "string", "format": "date-time", "pattern": KNOWN_TIME }),
             Shape::Day => json!({ "type": "string", "format": "date" }),
             Shape::Country => json!({ "type": "string", "pattern": "^[A-Za-z]{2}$" }),
         };
@@ -146,7 +195,7 @@ impl Param {
     pub fn example(&self) -> Option<&'static str> {
         self.given.or(match self.shape {
             Shape::Country => Some("KE"),
-            Shape::Time => Some("2026-10-01T00:00:00Z"),
+            Shape::Time | Shape::KnownTime => Some("2026-10-01T00:00:00Z"),
             Shape::Day => Some("2026-10-01"),
             _ => None,
         })
@@ -158,7 +207,14 @@ impl Param {
             Shape::Integer(..) | Shape::Count { .. } | Shape::Number(..) | Shape::Boolean => {
                 serde_json::from_str(text).ok()
             }
-            Shape::Text | Shape::OneOf(_) | Shape::Time | Shape::Day | Shape::Country => None,
+            Shape::Text
+            | Shape::Like(_)
+            | Shape::Length(..)
+            | Shape::OneOf(_)
+            | Shape::Time
+            | Shape::KnownTime
+            | Shape::Day
+            | Shape::Country => None,
         };
         read.unwrap_or_else(|| text.into())
     }

@@ -33,8 +33,9 @@ use engine::http::{Limit, Param, Route, handler};
 pub const ENTRIES: &[Entry] =
     &[query::<count::CountVotes>(), query::<count::MeasuredSeries>(), query::<page::MeasurementPage>()];
 
-const SINCE: Param = Param::optional("since", "A day or a full hour, included; without it half a year ago.").date();
-const UNTIL: Param = Param::optional("until", "A day or a full hour, not included; without it now.").date();
+const SINCE: Param =
+    Param::optional("since", "A day or a full hour, included; without it half a year ago.").known_time();
+const UNTIL: Param = Param::optional("until", "A day or a full hour, not included; without it now.").known_time();
 
 pub const ROUTES: &[Route] = &[
     Route::get("/api/v1/aggregation", handler!(answer::aggregation))
@@ -77,8 +78,8 @@ pub const ROUTES: &[Route] = &[
             Param::required("country", "ISO 3166-1 alpha-2.").country(),
             Param::required("target", "A domain, URL, service or role."),
             Param::optional("asn", "Networks such as `AS33771`, at most 20 with commas."),
-            Param::optional("since", "A day or a full hour, included.").date(),
-            Param::optional("until", "A day or a full hour, not included.").date(),
+            Param::optional("since", "A day or a full hour, included.").known_time(),
+            Param::optional("until", "A day or a full hour, not included.").known_time(),
             Param::optional("limit", "Rows of a page, at most 5,000.")
                 .count(measurements::DEFAULT_ROWS, measurements::MOST_ROWS),
             Param::optional("cursor", "`next_cursor` of the page before."),

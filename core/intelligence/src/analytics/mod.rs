@@ -42,7 +42,8 @@ use reports::{Answer, CamelAnswer};
 
 use engine::http::{Limit, Param, Route, handler};
 
-const AS_OF: Param = Param::optional("as_of", "ISO 8601 time: what is known today about the world up to then.").date();
+const AS_OF: Param =
+    Param::optional("as_of", "ISO 8601 time: what is known today about the world up to then.").known_time();
 pub(crate) const FORMAT: Param =
     Param::optional("format", "`csv` gives the table of the answer as CSV; default `json`.")
         .one_of(&["json", "csv"])
@@ -147,6 +148,7 @@ pub const ROUTES: &[Route] = &[
         .late()
         .params(&[
             Param::required("asns", "2 to 10 networks, comma-separated, with or without `AS`.")
+                .like("^([Aa][Ss])?[0-9]{1,9}(,([Aa][Ss])?[0-9]{1,9}){1,9}$")
                 .such_as("AS64500,AS64501"),
             FORMAT,
             AS_OF,

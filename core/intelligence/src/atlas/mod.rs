@@ -33,7 +33,7 @@ pub const ROUTES: &[Route] = &[
         .limit(Limit::Data)
         .params(&[
             Param::optional("country", "ISO 3166-1 alpha-2.").country(),
-            Param::optional("asn", "A network, with or without `AS`.").such_as("AS64500"),
+            Param::optional("asn", "A network, with or without `AS`.").network().such_as("AS64500"),
             Param::optional("limit", "Default 50, at most 500.")
                 .count(constants::NETWORKS_DEFAULT, constants::NETWORKS_MOST),
         ])

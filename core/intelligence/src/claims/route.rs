@@ -33,6 +33,7 @@ pub const ROUTES: &[Route] = &[Route::post("/verify-claim", handler!(verify))
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ClaimRequest {
     /// One sentence, at most 2,000 characters.
+    #[schemars(required, length(min = 1, max = 2000))]
     claim: Option<String>,
     /// `true` or `1` adds `evidence`.
     require_evidence: Option<Flag>,

@@ -30,7 +30,7 @@ pub const ROUTES: &[Route] = &[
         .returns::<UpcomingBody>()
         .summary("Coming elections, those in countries with the highest shutdown risk first."),
     Route::get("/v1/elections/calendar", handler!(calendar))
-        .params(&[Param::optional("year", "Only elections of this year.").integer(0, 9_999).such_as("2027")])
+        .params(&[Param::optional("year", "Only elections of this year.").integer(1_000, 9_999).such_as("2027")])
         .returns::<CalendarBody>()
         .summary("All elections that are known, by date, with the present shutdown risk."),
     Route::get("/v1/elections/{country}/briefing", handler!(briefing))

@@ -20,6 +20,7 @@ const MOST: usize = 50;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct BatchRequest {
     /// ISO 3166-1 alpha-2, up to 50.
+    #[schemars(required, length(min = 1, max = 50))]
     countries: Option<Vec<String>>,
 }
 

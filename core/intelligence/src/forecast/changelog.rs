@@ -289,6 +289,7 @@ pub struct RollbackRequest {
     /// Number of the model. If absent, it is the model before the served one.
     pub number: Option<u32>,
     /// Shown in the changelog.
+    #[schemars(length(min = 1))]
     pub reason: String,
 }
 

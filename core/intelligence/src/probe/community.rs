@@ -423,6 +423,7 @@ async fn leaderboard(cx: Cx) -> Result<Response> {
 pub struct NodeChange {
     /// `normal`, `vouched` (its measurements count in full at once) or `suspended` (none of its measurements count, not
     /// even earlier ones).
+    #[schemars(extend("enum" = ["normal", "vouched", "suspended", null]))]
     pub standing: Option<String>,
     /// Number of its network.
     pub asn: Option<u32>,

@@ -83,6 +83,7 @@ const YEAR: i64 = 365 * DAY;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct PredictRequest {
     /// ISO 3166-1 alpha-2.
+    #[schemars(required, regex(pattern = "^[A-Za-z]{2}$"))]
     country: Option<String>,
     /// A domain, URL or service name. If absent, the answer is about the country as a whole.
     target: Option<String>,

@@ -27,7 +27,7 @@ pub const ROUTES: &[Route] = &[Route::get("/v1/suggest", handler!(suggest))
     .late()
     .limit(Limit::Accessibility)
     .extension()
-    .params(&[Param::required("q", "The beginning of a name, at most 100 characters.")])
+    .params(&[Param::required("q", "The beginning of a name, at most 100 characters.").length(1, 100)])
     .returns::<SuggestBody>()
     .summary("Countries, platforms, sites and incidents whose names begin so: at most 10.")];
 

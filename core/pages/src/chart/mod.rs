@@ -15,6 +15,8 @@ pub mod map;
 
 use std::fmt::Write;
 
+use engine::xml::escaped;
+
 /// Colours of all charts, for light and dark. Those of states differ in brightness too, and blocked days are hatched, so
 /// that nothing is said by colour alone.
 const STYLE: &str = "\
@@ -51,11 +53,6 @@ const fn class(share: Option<f64>) -> &'static str {
 fn label(out: &mut String, x: f64, y: f64, anchor: &str, text: &str) {
     // Writing to a String never fails.
     let _ = write!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>", escaped(text));
-}
-
-/// A text within an image.
-pub fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Which of so many days get a label: at most six, the first and the last among them.

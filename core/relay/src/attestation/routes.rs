@@ -31,7 +31,7 @@ use facts::subject::Subject;
 
 const FILTERS: [Param; 4] = [
     Param::optional("country", "ISO 3166-1 alpha-2.").country(),
-    Param::optional("domain", "The domain, exactly.").such_as("telegram.org"),
+    Param::optional("domain", "The domain, exactly.").line().such_as("telegram.org"),
     Param::optional("type", "The claim type, exactly."),
     Param::optional("claim_type", "The same as `type`."),
 ];

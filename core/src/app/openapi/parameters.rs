@@ -98,6 +98,9 @@ fn in_query(param: &Param) -> Value {
     });
     if param.required {
         out["required"] = true.into();
+    } else {
+        // Forms send all their fields: an empty one is one that was left out (`Cx::query`).
+        out["allowEmptyValue"] = true.into();
     }
     if let Some(example) = param.example() {
         out["example"] = param.value(example);

@@ -26,10 +26,22 @@ fn object(members: Map<String, Value>) -> Value {
     if let Some(constant) = out.remove("const") {
         out.insert("enum".into(), json!([constant]));
     }
+    required(&mut out);
     words(&mut out);
     kinds(&mut out);
     numbers(&mut out);
     Value::Object(out)
+}
+
+/// What must be given has no default.
+fn required(out: &mut Map<String, Value>) {
+    let names = out.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let Some(properties) = out.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    for name in names.iter().filter_map(Value::as_str) {
+        if let Some(schema) = properties.get_mut(name).and_then(Value::as_object_mut) {
+            schema.remove("default");
+        }
+    }
 }
 
 fn properties(value: Value) -> Value {

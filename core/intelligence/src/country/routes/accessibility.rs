@@ -67,7 +67,9 @@ pub async fn check(cx: Cx) -> Result<Response> {
 #[schemars(rename = "AccessibilityBatchRequest")]
 pub struct BatchRequest {
     /// At most 50; duplicates are answered once.
+    #[schemars(required, length(min = 1, max = 50))]
     domains: Option<Vec<String>>,
+    #[schemars(required, regex(pattern = "^[A-Za-z]{2}$"))]
     country: Option<String>,
     as_of: Option<String>,
 }

@@ -15,6 +15,7 @@ const MAX: usize = 50;
 
 /// One raw OONI document, or several.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(extend("minProperties" = 1))]
 pub struct ClassifyRequest {
     measurement: Option<Value>,
     /// At most 50.

@@ -15,8 +15,10 @@ use facts::verdict::constants::INTERVAL;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct DetectRequest {
     /// ISO 3166-1 alpha-2.
+    #[schemars(required, regex(pattern = "^[A-Za-z]{2}$"))]
     country: Option<String>,
     /// A domain, URL, service name or role.
+    #[schemars(required, length(min = 1))]
     target: Option<String>,
     /// Adds the breakdown by network; research tier and above.
     #[serde(rename = "includeISPs")]
@@ -159,8 +161,10 @@ pub async fn detect(cx: Cx) -> Result<Response> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "DetectBatchRequest")]
 pub struct BatchRequest {
+    #[schemars(required, regex(pattern = "^[A-Za-z]{2}$"))]
     country: Option<String>,
     /// At most 50; duplicates are answered once.
+    #[schemars(required, length(min = 1, max = 50))]
     targets: Option<Vec<String>>,
     as_of: Option<String>,
 }

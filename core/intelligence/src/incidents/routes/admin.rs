@@ -22,8 +22,10 @@ use facts::starter::Platform;
 /// A new incident.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("required" = ["country", "subject", "reason", "start"]))]
 pub struct NewIncident {
     /// ISO 3166-1 alpha-2.
+    #[schemars(regex(pattern = "^[A-Za-z]{2}$"))]
     pub country: String,
     /// A platform, a domain, or `internet`.
     pub subject: String,
@@ -236,6 +238,8 @@ fn evidence_row(cx: &Cx, row: NewEvidence, subject: &str) -> Result<EvidenceRow>
 /// Changes to an incident. Absent members stay as they are.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+// Beside the reason, something to amend.
+#[schemars(extend("required" = ["reason"], "minProperties" = 2))]
 pub struct Amendment {
     /// The reason, kept with the version.
     pub reason: String,
@@ -298,8 +302,10 @@ pub async fn amend(cx: Cx) -> Result<Response> {
 /// The amendments to take back.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("required" = ["reason"]))]
 pub struct Restoration {
     /// The reason, kept with the version.
+    #[schemars(length(min = 1))]
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
@@ -315,12 +321,15 @@ pub async fn restore(cx: Cx) -> Result<Response> {
 /// The incident to merge into.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("required" = ["reason", "into"]))]
 pub struct Merging {
     /// The reason, kept with the version.
+    #[schemars(length(min = 1))]
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     /// Either of the two ids of an incident in the same country.
+    #[schemars(length(min = 1))]
     pub into: String,
 }
 
@@ -335,8 +344,10 @@ pub async fn merge(cx: Cx) -> Result<Response> {
 /// The withdrawal of an incident.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("required" = ["reason"]))]
 pub struct Retraction {
     /// The reason, which is public.
+    #[schemars(length(min = 1))]
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,

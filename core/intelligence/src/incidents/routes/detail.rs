@@ -1,7 +1,6 @@
 //! `GET /data/incidents/{id}`
 
-use http::StatusCode;
-use http::header::{CACHE_CONTROL, LOCATION, VARY};
+use http::header::VARY;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -148,8 +147,7 @@ fn to_page(cx: &Cx) -> Result<Response> {
     let query = &cx.request.query;
     let mark = if query.is_empty() { "" } else { "?" };
     let to = format!("{}{mark}{query}", page_path(&encoded(cx.path("id")?)));
-    let response = Response::new(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", Vec::new());
-    Ok(response.with(LOCATION, &to).with(CACHE_CONTROL, "no-store"))
+    Ok(Response::see_other(&to))
 }
 
 async fn as_json(cx: Cx) -> Result<Response> {

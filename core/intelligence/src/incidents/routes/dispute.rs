@@ -13,8 +13,10 @@ use engine::runtime;
 /// An objection to an incident.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(extend("required" = ["reason"]))]
 pub struct NewDispute {
     /// 10 to 4,000 characters.
+    #[schemars(length(min = 10, max = 4000))]
     pub reason: String,
     /// https address of what the objection rests on.
     pub evidence_url: Option<String>,

@@ -15,8 +15,9 @@ use facts::sentence::names::subject;
 pub const PARAMS: &[Param] = &[
     Param::optional("country", "ISO 3166-1 alpha-2. The other filters of the list hold too.").country(),
     Param::optional("service", "A platform such as `telegram`, or a name as `affectedServices` has it.")
+        .line()
         .such_as("telegram"),
-    Param::optional("domain", "A domain; those of a platform mean the platform.").such_as("x.com"),
+    Param::optional("domain", "A domain; those of a platform mean the platform.").line().such_as("x.com"),
 ];
 
 /// The filters of the list, by which a feed is about a part of the incidents.

@@ -36,8 +36,9 @@ pub const PARAMS: &[Param] = &[
     Param::optional("citable", "`true` or `false`.").boolean(),
     Param::optional("min_sources", "At least so many independent sources.").at_least(0).default("0"),
     Param::optional("service", "A platform such as `telegram`, or a name as `affectedServices` has it.")
+        .line()
         .such_as("telegram"),
-    Param::optional("domain", "A domain; those of a platform mean the platform.").such_as("x.com"),
+    Param::optional("domain", "A domain; those of a platform mean the platform.").line().such_as("x.com"),
     Param::optional("since", "ISO 8601: still going on at that time or begun later.").date(),
     Param::optional("until", "ISO 8601: begun by then.").date(),
     FORMAT,

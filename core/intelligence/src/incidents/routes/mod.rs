@@ -131,7 +131,9 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/incidents/similar", handler!(similar::get))
         .limit(Limit::Incidents)
         .params(&[
-            Param::required("query", "Words, at most 2,000 characters.").such_as("Telegram blocked during protests"),
+            Param::required("query", "Words, at most 2,000 characters.")
+                .length(1, 2_000)
+                .such_as("Telegram blocked during protests"),
             Param::optional("k", "Default 5, at most 50.").count(similar::DEFAULT_K, similar::MAX_K),
             Param::optional("country", "ISO 3166-1 alpha-2.").country(),
             Param::optional("incident_type", "`censorship`, `disruption` or `mixed`.").one_of(&[

@@ -32,16 +32,20 @@ const MAX_QUERY: usize = 2_000;
 /// A search for similar incidents.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(extend("required" = ["query"]))]
 pub struct SimilarRequest {
     /// Words; at most 2,000 characters.
+    #[schemars(length(min = 1, max = 2000))]
     pub query: Option<String>,
     /// Default 5, at most 50.
     pub k: Option<u32>,
     /// ISO 3166-1 alpha-2.
+    #[schemars(regex(pattern = "^[A-Za-z]{2}$"))]
     pub country: Option<String>,
     /// `censorship`, `disruption` or `mixed`.
     pub incident_type: Option<String>,
     /// 0 to 1.
+    #[schemars(range(min = 0, max = 1))]
     pub min_confidence: Option<f64>,
 }
 

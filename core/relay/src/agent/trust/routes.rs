@@ -143,6 +143,7 @@ async fn read(cx: Cx) -> Result<Response> {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Endorsement {
     /// `medium`, `high` or `verified`; null takes an endorsement back.
+    #[schemars(extend("enum" = ["medium", "high", "verified", null]))]
     pub level: Option<String>,
 }
 
