@@ -64,10 +64,13 @@ class Taker(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.end_headers()
 http.server.HTTPServer(("127.0.0.1", 9000), Taker).serve_forever()' 2> /dev/null &
+for _ in $(seq 100); do
+    (exec 3<> /dev/tcp/127.0.0.1/9000) 2> /dev/null && break
+    sleep 0.2
+done
 token=$(ask -H "$json" -d '{"email":"ada@example.org"}' "$url/api-keys/signup" | sed 's/.*"\(svc_[^"]*\)".*/\1/')
 ask -H "$json" -H "X-API-Key: $token" -d '{"webhook_url":"http://127.0.0.1:9000/alert"}' "$url/api/alerts/subscribe" > /dev/null
 ask -H "$json" -H "X-API-Key: $token" -d '{}' "$url/api/alerts/webhook-test"
-until test -s /root/alert; do sleep 0.2; done
 cat /root/alert
 echo
 
