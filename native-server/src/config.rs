@@ -102,18 +102,18 @@ impl Config {
 
     /// Every setting with value, source and meaning, in the format that `--config` reads.
     pub fn listing(&self) -> String {
-        let mut text = String::new();
-        for setting in Settings::ALL {
+        let all = Settings::ALL.iter().map(|setting| {
             let value = self.settings.get(setting.name).unwrap_or_default();
-            let value = match setting.secret {
-                true => format!("# {} {value}", setting.name),
-                false => format!("{} = {}", setting.name, quoted(&value)),
-            };
-            let source = self.source(setting.name).as_str();
-            text.push_str(&format!("# {}\n{value}  # from {source}\n", setting.doc.trim()));
-        }
-        text
+            listed(setting.name, &value, setting.secret, setting.doc.trim(), self.source(setting.name).as_str())
+        });
+        all.collect()
     }
+}
+
+/// A setting in a listing: its meaning, its value if it is no secret, and where that comes from.
+pub fn listed(name: &str, value: &str, secret: bool, doc: &str, source: &str) -> String {
+    let value = if secret { format!("# {name} {value}") } else { format!("{name} = {}", quoted(value)) };
+    format!("# {doc}\n{value}  # from {source}\n")
 }
 
 /// A value as it stands in a settings file.

@@ -40,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 mod budgets;
+mod census;
 pub mod cli;
 pub mod clock;
 mod coding;

@@ -119,6 +119,37 @@ fn actors(store: &Store, after: Option<&ActorId>, limit: usize) -> Result<Vec<Ac
     store::actors_of(store, kinds, after, limit)
 }
 
+/// Shows actor after actor from a key on, as of the last fold, for the time of one snapshot. Returns the key to go on
+/// from; `None` after the last actor.
+pub fn some_actors(
+    store: &Store,
+    settings: &Settings,
+    (start, slice): (Vec<u8>, Duration),
+    mut each: impl FnMut(&View<'_>) -> Result<()>,
+) -> Result<Option<Vec<u8>>> {
+    store.read(|snapshot| {
+        let until = Instant::now() + slice;
+        let table = snapshot.open_table(ROWS).map_err(refused)?;
+        let mut start = start;
+        loop {
+            let mut rows = table.range::<&[u8]>(start.as_slice()..).map_err(refused)?;
+            let Some(row) = rows.next() else { return Ok(None) };
+            let (key, _) = row.map_err(refused)?;
+            let actor = store::actor_of(key.value()).ok_or_else(|| Error::internal("a row of no actor"))?;
+            let prefix = store::prefix(&actor);
+            let rows: &dyn Read = &Rows::new(&table, &prefix);
+            each(&View::new(&PROGRAM, &actor, rows, clock::now(), settings))?;
+            match Range::prefix(&prefix).end {
+                Some(end) => start = end,
+                None => return Ok(None),
+            }
+            if Instant::now() >= until {
+                return Ok(Some(start));
+            }
+        }
+    })
+}
+
 /// Counts actors, their outboxes and their sealed values, in short snapshots.
 fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> {
     let bytes = std::fs::metadata(store.path()).map_or(0, |meta| meta.len());
@@ -126,40 +157,23 @@ fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> 
     let mut oldest: Option<Timestamp> = None;
     let mut from = Some(Vec::new());
     while let Some(start) = from.take() {
-        from = store.read(|snapshot| {
-            let until = Instant::now() + SLICE;
-            let table = snapshot.open_table(ROWS).map_err(refused)?;
-            let mut start = start;
-            loop {
-                let mut rows = table.range::<&[u8]>(start.as_slice()..).map_err(refused)?;
-                let Some(row) = rows.next() else { return Ok(None) };
-                let (key, _) = row.map_err(refused)?;
-                let actor = store::actor_of(key.value()).ok_or_else(|| Error::internal("a row of no actor"))?;
-                let prefix = store::prefix(&actor);
-                let rows: &dyn Read = &Rows::new(&table, &prefix);
-                let view = View::new(&PROGRAM, &actor, rows, clock::now(), settings);
-                let outbox = outbox_summary(&view)?;
-                let sealed = match actor.kind {
-                    Kind::Agent => CountSealed { current }.run(&view)?,
-                    Kind::Channel => channel::key::counted(&view, current)?,
-                    Kind::Relay => federation::key::counted(&view, current)?,
-                    Kind::Account => alert::subscription::counted(&view, current)?,
-                    _ => SealedCounts::default(),
-                };
-                info.sealed_values += sealed.all;
-                info.sealed_under_earlier_keys += sealed.earlier;
-                *info.actors.entry(actor.kind.as_str().to_owned()).or_default() += 1;
-                info.outbox_waiting += outbox.waiting;
-                info.outbox_parked += outbox.parked;
-                oldest = [oldest, outbox.oldest].into_iter().flatten().min();
-                match Range::prefix(&prefix).end {
-                    Some(end) => start = end,
-                    None => return Ok(None),
-                }
-                if Instant::now() >= until {
-                    return Ok(Some(start));
-                }
-            }
+        from = some_actors(store, settings, (start, SLICE), |view| {
+            let kind = view.actor().kind;
+            let outbox = outbox_summary(view)?;
+            let sealed = match kind {
+                Kind::Agent => CountSealed { current }.run(view)?,
+                Kind::Channel => channel::key::counted(view, current)?,
+                Kind::Relay => federation::key::counted(view, current)?,
+                Kind::Account => alert::subscription::counted(view, current)?,
+                _ => SealedCounts::default(),
+            };
+            info.sealed_values += sealed.all;
+            info.sealed_under_earlier_keys += sealed.earlier;
+            *info.actors.entry(kind.as_str().to_owned()).or_default() += 1;
+            info.outbox_waiting += outbox.waiting;
+            info.outbox_parked += outbox.parked;
+            oldest = [oldest, outbox.oldest].into_iter().flatten().min();
+            Ok(())
         })?;
     }
     info.documents = store.read(|snapshot| {

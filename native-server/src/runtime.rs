@@ -21,6 +21,7 @@ use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
+use crate::census::Census;
 use crate::coding::Codings;
 use crate::connection::Door;
 use crate::current::Current;
@@ -63,6 +64,8 @@ pub struct Native {
     pub(crate) rotation: Rotation,
     /// Held by the scrub that runs, so that there is only one.
     pub(crate) scrubbing: tokio::sync::Mutex<()>,
+    /// What single actors held when they were last counted.
+    pub(crate) census: RwLock<Option<Arc<Census>>>,
     memo: Arc<Memo>,
     codings: Codings,
     metrics: Metrics,
@@ -99,6 +102,7 @@ impl Native {
             streams,
             rotation,
             scrubbing,
+            census: RwLock::default(),
             memo,
             codings,
             metrics: Metrics::default(),

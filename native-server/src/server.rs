@@ -27,7 +27,7 @@ use crate::runtime::{Documents, Native, News};
 use crate::store::{Front, OpenError, Options, Store};
 use crate::streams::Streams;
 use crate::writer::{Writer, WriterThread};
-use crate::{fetch, outgoing, rotation, scrub, tls};
+use crate::{census, fetch, outgoing, rotation, scrub, tls};
 
 /// Time between two writes of usage counters.
 const USAGE_INTERVAL: Duration = Duration::from_secs(60);
@@ -41,6 +41,7 @@ pub struct Deployment {
     fetching: JoinHandle<()>,
     outgoing: JoinHandle<()>,
     scrubbing: JoinHandle<()>,
+    counting: JoinHandle<()>,
 }
 
 /// The operator's file of word vectors, if there is one.
@@ -109,7 +110,8 @@ impl Deployment {
         let outgoing = tokio::spawn(outgoing::run(native.clone(), asked));
         // A command ends before a scrub would be of use.
         let scrubbing = if alone { tokio::spawn(async {}) } else { tokio::spawn(scrub::run(native.clone())) };
-        Ok(Deployment { native, thread, usage, resealing, fetching, outgoing, scrubbing })
+        let counting = if alone { tokio::spawn(async {}) } else { tokio::spawn(census::run(native.clone())) };
+        Ok(Deployment { native, thread, usage, resealing, fetching, outgoing, scrubbing, counting })
     }
 
     pub fn native(&self) -> &Arc<Native> {
@@ -124,8 +126,9 @@ impl Deployment {
         self.outgoing.abort();
         self.native.pool.stop();
         self.scrubbing.abort();
+        self.counting.abort();
         flush(&self.native).await;
-        // Waits for the last commit, which is short.
+        // Waits for the last commit, which is short, and for what is only in the journal, which `journal_bytes` bounds.
         self.thread.stop();
         // Cancelled requests may hold the store for a moment longer, but the file must be closed properly now.
         self.native.store.close();

@@ -5,7 +5,7 @@ use heliograph_core::engine::http::{Auth, BodyKind};
 use heliograph_tests::client::Client;
 use heliograph_tests::relay::Agent;
 use heliograph_tests::target::{ADMIN_KEY, Kind};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{Suite, cases};
 
@@ -19,6 +19,7 @@ cases![
     a_missing_or_wrong_key_is_401_on_every_route_that_needs_one,
     two_leading_slashes_are_one,
     an_operator_has_everything_read_and_compared_with_its_checksums,
+    an_operator_sees_the_settings_in_force_and_no_secret,
     health_says_whether_storage_is_well,
 ];
 
@@ -152,6 +153,26 @@ fn an_operator_has_everything_read_and_compared_with_its_checksums(suite: &Suite
         _ => assert!(found["note"].as_str().is_some_and(|note| note.contains("checksums of its own")), "{found}"),
     }
     client.get(&format!("/v1/agent/identity/{id}")).expect(200);
+}
+
+/// Decision commands-on-servers.
+fn an_operator_sees_the_settings_in_force_and_no_secret(suite: &Suite) {
+    let target = suite.fresh(&[("agent_burst", "777")]);
+    let client = target.client();
+    client.get("/v1/admin/settings").expect_error(401, "UNAUTHORIZED");
+    let answer = client.admin().get("/v1/admin/settings");
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    let found = answer.expect(200);
+    let of = |name: &str| {
+        let all = found["settings"].as_array().unwrap();
+        let setting = all.iter().find(|setting| setting["name"] == name).unwrap();
+        (setting["value"].as_str().unwrap().to_owned(), setting["source"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(of("agent_burst"), ("777".to_owned(), "set".to_owned()));
+    assert_eq!(of("agent_key_format").1, "default");
+    let secret =
+        |setting: &Value| setting["secret"] == true && setting["value"] != "(set)" && setting["value"] != "(not set)";
+    assert!(!found["settings"].as_array().unwrap().iter().any(secret), "{found}");
 }
 
 fn health_says_whether_storage_is_well(suite: &Suite) {

@@ -1,11 +1,14 @@
-//! `cargo xtask dist`: what operators get, in `target/dist`: the program, a package for Debian, the list of what is in
-//! it, and checksums.
+//! `cargo xtask dist`: what operators get, in `target/dist`: the program, a package for Debian, an image for containers,
+//! the list of what is in it, and checksums. The same sources and tools give the same bytes (decision
+//! packages-for-operators).
+
+mod boot;
+mod image;
 
 use std::collections::BTreeSet;
-use std::env::consts::ARCH;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -41,33 +44,116 @@ if [ \"$1\" = remove ] && [ -d /run/systemd/system ]; then
 fi
 ";
 
-pub fn dist(options: &[&str]) -> Result<()> {
-    let profile = match options {
-        [] => "release",
-        ["--profile", name] => name,
-        other => return Err(format!("dist takes --profile NAME, not {}", other.join(" "))),
+/// What to build.
+#[derive(Debug, PartialEq, Eq)]
+struct Options<'a> {
+    profile: &'a str,
+    /// `None` for this machine's own.
+    target: Option<&'a str>,
+    /// A program that is built already.
+    program: Option<&'a str>,
+    /// Whether the package is tried in a Debian that is booted.
+    boot: bool,
+}
+
+fn options<'a>(given: &[&'a str]) -> Result<Options<'a>> {
+    let mut options = Options { profile: "release", target: None, program: None, boot: false };
+    let mut left = given.to_vec();
+    left.retain(|word| *word != "--boot");
+    options.boot = left.len() < given.len();
+    for pair in left.chunks(2) {
+        match pair {
+            ["--profile", name] => options.profile = name,
+            ["--target", triple] => options.target = Some(triple),
+            ["--program", file] => options.program = Some(file),
+            other => {
+                let takes = "--profile NAME, --target TRIPLE, --program FILE and --boot";
+                return Err(format!("dist takes {takes}, not {}", other.join(" ")));
+            }
+        }
+    }
+    Ok(options)
+}
+
+/// Refuses a target for which nothing can be built here, with what is missing.
+fn buildable(target: &str) -> Result<()> {
+    let asked = Command::new("rustc").args(["--print", "target-libdir", "--target", target]).output();
+    let folder = asked.map_err(|error| format!("cannot start rustc: {error}"))?;
+    if !folder.status.success() {
+        return Err(format!("rustc knows no target {target}; `rustc --print target-list` has all of them"));
+    }
+    if !Path::new(String::from_utf8_lossy(&folder.stdout).trim()).is_dir() {
+        return Err(format!(
+            "the standard library of Rust for {target} is not here: `rustup target add {target}` gets it from \
+             static.rust-lang.org. A target of musl or of another processor needs a C compiler and a linker too: \
+             musl-tools, or gcc-aarch64-linux-gnu with CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER"
+        ));
+    }
+    Ok(())
+}
+
+pub fn dist(given: &[&str]) -> Result<()> {
+    let Options { profile, target, program, boot } = options(given)?;
+    let processor = target.map_or(std::env::consts::ARCH, |target| target.split('-').next().unwrap_or(target));
+    let made = match program {
+        Some(program) => pack(Path::new(program), processor)?,
+        None => pack(&built(profile, target)?, processor)?,
     };
-    run("build", cargo().args(["build", "--locked", "--package", "heliograph", "--profile", profile]))?;
-    let folder = if profile == "dev" { "debug" } else { profile };
-    let built = root().join("target").join(folder).join("heliograph");
+    if !boot {
+        return Ok(());
+    }
+    let package = made.iter().find(|name| name.ends_with(".deb")).ok_or("there is no package to boot with")?;
+    boot::boot(&root().join("target/boot"), &root().join("target/dist").join(package))
+}
+
+/// Builds the program; returns its place.
+fn built(profile: &str, target: Option<&str>) -> Result<PathBuf> {
+    let mut folder = root().join("target");
+    let mut build = cargo();
+    build.args(["build", "--locked", "--package", "heliograph", "--profile", profile]);
+    if let Some(target) = target {
+        buildable(target)?;
+        build.args(["--target", target]);
+        folder.push(target);
+    }
+    // Messages of panics name files; the place of the checkout is nobody's business, and differs from machine to machine.
+    let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
+    flags.push_str(&format!(" --remap-path-prefix={}=/heliograph", root().display()));
+    if let Some(home) =
+        std::env::var_os("CARGO_HOME").or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo").into()))
+    {
+        flags.push_str(&format!(" --remap-path-prefix={}=/cargo", Path::new(&home).display()));
+    }
+    build.env("RUSTFLAGS", flags.trim());
+    run("build", &mut build)?;
+    Ok(folder.join(if profile == "dev" { "debug" } else { profile }).join("heliograph"))
+}
+
+/// Makes everything of a program that is built for a processor; returns the names of the files.
+fn pack(built: &Path, processor: &str) -> Result<Vec<String>> {
     let dist = root().join("target/dist");
     // What an earlier version left would get into the checksums.
     if dist.exists() {
         fs::remove_dir_all(&dist).map_err(|error| format!("cannot remove {}: {error}", dist.display()))?;
     }
     let program = dist.join("heliograph");
-    let bytes = read(&built)?;
+    let bytes = read(built)?;
     executable(&program, &bytes)?;
     write(&dist.join("heliograph.spdx.json"), format!("{:#}\n", contents()?))?;
     let mut made = vec!["heliograph".to_owned(), "heliograph.spdx.json".to_owned()];
-    match package(&dist, &program, glibc(&bytes)) {
+    let made_for = Made { dist: &dist, program: &program, architecture: architecture(processor), time: &time()? };
+    match package(&made_for, glibc(&bytes)) {
         Ok(name) => made.push(name),
         Err(error) => notice(&format!("no package for Debian: {error}")),
+    }
+    match image::image(&made_for) {
+        Ok(name) => made.push(name),
+        Err(error) => notice(&format!("no image for containers: {error}")),
     }
     let sums = output("sha256sum", Command::new("sha256sum").args(&made).current_dir(&dist))?;
     write(&dist.join("SHA256SUMS"), sums)?;
     eprintln!("--- {}: {}, SHA256SUMS", dist.display(), made.join(", "));
-    Ok(())
+    Ok(made)
 }
 
 fn executable(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
@@ -75,13 +161,36 @@ fn executable(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     fs::set_permissions(path, Permissions::from_mode(0o755)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Makes the package; returns the name of its file.
-fn package(dist: &Path, program: &Path, glibc: Option<(u32, u32)>) -> Result<String> {
-    let architecture = match ARCH {
+/// What packages are made of.
+struct Made<'a> {
+    dist: &'a Path,
+    program: &'a Path,
+    architecture: &'a str,
+    /// Seconds since 1970 that all files in a package have, as text.
+    time: &'a str,
+}
+
+/// The name that Debian and containers have for a processor.
+fn architecture(processor: &str) -> &str {
+    match processor {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
         other => other,
-    };
+    }
+}
+
+/// The time of the last commit, or what `SOURCE_DATE_EPOCH` says (reproducible-builds.org).
+fn time() -> Result<String> {
+    if let Ok(given) = std::env::var("SOURCE_DATE_EPOCH") {
+        return Ok(given);
+    }
+    let log = output("git log", Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root()))?;
+    Ok(String::from_utf8_lossy(&log).trim().to_owned())
+}
+
+/// Makes the package; returns the name of its file.
+fn package(made: &Made<'_>, glibc: Option<(u32, u32)>) -> Result<String> {
+    let Made { dist, program, architecture, time } = made;
     let version = env!("CARGO_PKG_VERSION");
     let tree = dist.join("tree");
     let settings = output("config init", Command::new(program).args(["config", "init"]))?;
@@ -107,6 +216,7 @@ fn package(dist: &Path, program: &Path, glibc: Option<(u32, u32)>) -> Result<Str
     write(&tree.join("DEBIAN/control"), control)?;
     let name = format!("heliograph_{version}_{architecture}.deb");
     let mut build = Command::new("dpkg-deb");
+    build.env("SOURCE_DATE_EPOCH", time);
     tool("dpkg-deb", build.args(["--build", "--root-owner-group", "tree", &name]).current_dir(dist))?;
     fs::remove_dir_all(&tree).map_err(|error| error.to_string())?;
     Ok(name)
@@ -196,6 +306,46 @@ mod tests {
     fn the_newest_version_of_the_c_library_counts() {
         assert_eq!(glibc(b"\0GLIBC_2.17\0GLIBC_2.34\0GLIBC_2.9\0GLIBC_PRIVATE\0"), Some((2, 34)));
         assert_eq!(glibc(b"static"), None);
+    }
+
+    #[test]
+    fn a_target_that_cannot_be_built_is_refused_with_what_is_missing() {
+        assert_eq!(options(&[]).unwrap(), Options { profile: "release", target: None, program: None, boot: false });
+        let given = options(&["--target", "x86_64-unknown-linux-musl", "--boot", "--profile", "dev"]).unwrap();
+        let expected = Options { profile: "dev", target: Some("x86_64-unknown-linux-musl"), program: None, boot: true };
+        assert_eq!(given, expected);
+        assert!(options(&["--static"]).unwrap_err().contains("not --static"));
+        assert!(buildable("nowhere-unknown-none").unwrap_err().contains("rustc knows no target"));
+        // A target that nobody has the library of here: it has none in rustup.
+        let told = buildable("aarch64-unknown-hermit").unwrap_err();
+        assert!(told.contains("rustup target add aarch64-unknown-hermit"), "{told}");
+    }
+
+    /// Packages what stands for the program: a script that prints settings, as `config init` does.
+    #[test]
+    fn the_same_bytes_come_out_twice() {
+        if !crate::run::is_installed("dpkg-deb", "--version") || !crate::run::is_installed("tar", "--version") {
+            println!("skipped: dpkg-deb or tar is not here");
+            return;
+        }
+        let folder = std::env::temp_dir().join(format!("heliograph-dist-{}", std::process::id()));
+        let program = folder.join("program");
+        executable(&program, "#!/bin/sh\necho '# settings'\n").unwrap();
+        let once = |name: &str| {
+            let dist = folder.join(name);
+            fs::create_dir_all(&dist).unwrap();
+            let made = Made { dist: &dist, program: &program, architecture: "amd64", time: "1767225600" };
+            let names = [package(&made, Some((2, 36))).unwrap(), image::image(&made).unwrap()];
+            names.map(|name| (read(&dist.join(&name)).unwrap(), name))
+        };
+        let first = once("first");
+        // Times of files are in seconds.
+        std::thread::sleep(std::time::Duration::from_millis(1_100));
+        let second = once("second");
+        fs::remove_dir_all(&folder).unwrap();
+        for ((one, name), (other, _)) in first.iter().zip(&second) {
+            assert!(one == other, "{name} differs from build to build");
+        }
     }
 
     #[test]

@@ -108,6 +108,20 @@ impl Timestamp {
         text
     }
 
+    /// `Wed, 08 Nov 2023 11:46:09 GMT`, as HTTP and RSS have it (RFC 9110 section 5.6.7).
+    pub fn to_http_text(self) -> String {
+        const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+        const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        fn name(names: &'static [&'static str], at: i64) -> &'static str {
+            usize::try_from(at).ok().and_then(|at| names.get(at)).copied().unwrap_or_default()
+        }
+        let date = Date::from_days(self.writable().day());
+        let (weekday, month) = (name(&DAYS, date.weekday()), name(&MONTHS, date.month - 1));
+        let second = self.writable().0.rem_euclid(DAY) / SECOND;
+        let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+        format!("{weekday}, {:02} {month} {:04} {hour:02}:{minute:02}:{second:02} GMT", date.day, date.year)
+    }
+
     fn write_date(self, text: &mut String) {
         let Date { year, month, day } = Date::from_days(self.writable().day());
         for (before, number, digits) in [("", year, 4), ("-", month, 2), ("-", day, 2)] {
@@ -376,6 +390,14 @@ mod tests {
         );
         assert_eq!(Timestamp::MAX.to_micros_text(), "9999-12-31T23:59:59.999999Z");
         assert_eq!(Timestamp::parse(&t.to_micros_text()), Some(t));
+    }
+
+    #[test]
+    fn times_are_written_as_http_and_rss_want_them() {
+        let at = |text: &str| Timestamp::parse(text).unwrap().to_http_text();
+        assert_eq!(at("1970-01-01T00:00:00Z"), "Thu, 01 Jan 1970 00:00:00 GMT");
+        assert_eq!(at("2023-11-08T11:46:09.5Z"), "Wed, 08 Nov 2023 11:46:09 GMT");
+        assert_eq!(at("2024-02-29T23:59:59Z"), "Thu, 29 Feb 2024 23:59:59 GMT");
     }
 
     #[test]

@@ -21,6 +21,7 @@ const NEVER: &[&str] = &[
     "GET /robots.txt",
     "GET /v1/admin/db/backup",
     "GET /v1/admin/dump/header",
+    "GET /v1/admin/settings",
     "POST /mcp",
     "POST /v1/admin/load/check",
     "POST /v1/admin/master-key",

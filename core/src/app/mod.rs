@@ -6,6 +6,7 @@
 //! | [`computing`] | which routes compute |
 //! | [`openapi`] | the document of the interface |
 //! | [`admin`] | the operator's routes and the health checks |
+//! | [`settings`] | the settings in force |
 //! | [`welcome`] | what clients look for at the root |
 //! | [`mcp`] | the Model Context Protocol |
 //! | [`dump`] | a whole deployment as one stream, and its way back |
@@ -16,6 +17,7 @@ pub mod dump;
 pub mod mcp;
 pub mod openapi;
 mod program;
+pub mod settings;
 pub mod welcome;
 
 #[cfg(test)]

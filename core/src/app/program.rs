@@ -1,6 +1,6 @@
 //! Heliograph, assembled.
 
-use super::{admin, computing, dump, mcp, openapi, welcome};
+use super::{admin, computing, dump, mcp, openapi, settings, welcome};
 use crate::engine::program::{Layer, Program};
 use crate::{engine, intelligence, ledger, pages, relay};
 
@@ -16,7 +16,7 @@ pub static PROGRAM: Program = Program::new(&[
 
 /// What belongs to no feature.
 const APP: Layer = Layer {
-    routes: &[admin::ROUTES, dump::ROUTES, mcp::ROUTES, openapi::ROUTES, welcome::ROUTES],
+    routes: &[admin::ROUTES, dump::ROUTES, mcp::ROUTES, openapi::ROUTES, settings::ROUTES, welcome::ROUTES],
     computing: computing::LISTS,
     ..Layer::EMPTY
 };
@@ -44,6 +44,15 @@ mod tests {
         }
         for route in PROGRAM.routes() {
             assert!(router.at(route.path).is_ok(), "{} is unreachable", route.path);
+        }
+    }
+
+    /// Decision routes-that-give-way.
+    #[test]
+    fn a_route_that_gives_way_does_so_for_a_year_and_to_a_route_that_stays() {
+        for route in PROGRAM.routes() {
+            let mistake = route.deprecated.and_then(|deprecated| deprecated.mistake(PROGRAM.routes()));
+            assert_eq!(mistake, None, "{}", route.path);
         }
     }
 }

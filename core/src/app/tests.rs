@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 
@@ -10,7 +11,10 @@ use crate::ErrorCode;
 use crate::app::PROGRAM;
 use crate::engine::actor::{ActorId, Kind};
 use crate::engine::deployment::{Start, actor};
-use crate::engine::http::{Body, MadeKey, Preflight, Request, handed_on, preflight, serve};
+use crate::engine::http::{
+    Body, Cx, Deprecated, MadeKey, Preflight, Request, Response, Route, handed_on, handler, preflight, serve,
+};
+use crate::engine::program::{Layer, Program};
 use crate::engine::runtime::{self, Runtime};
 use crate::engine::settings::Settings;
 use crate::ledger::envelope::MAX_TEXT;
@@ -46,6 +50,47 @@ fn where_the_platform_keeps_the_keys_the_operator_is_told_how_to_change_them() {
     assert_eq!(response.status, 404);
     let Body::Bytes(body) = response.body else { panic!("a stream") };
     assert!(String::from_utf8(body.to_vec()).unwrap().contains("HELIOGRAPH_MASTER_KEYS_EARLIER"));
+}
+
+/// A layer with a route that gives way.
+const OLD: Layer = Layer {
+    routes: &[&[
+        Route::get("/v1/new", handler!(greet)),
+        Route::get("/v1/old", handler!(greet)).deprecated(Deprecated::since(2026, 12, 1, "/v1/new").until(2027, 12, 1)),
+        Route::post("/v1/older", handler!(greet)).admin().deprecated(Deprecated::since(2026, 12, 1, "/v1/new")),
+    ]],
+    ..Layer::EMPTY
+};
+
+static WITH_OLD: Program = Program::new(&[&crate::engine::layer::LAYER, &crate::relay::layer::LAYER, &OLD]);
+
+async fn greet(_cx: Cx) -> crate::Result<Response> {
+    Ok(Response::json_text("{}"))
+}
+
+/// Decision routes-that-give-way.
+#[test]
+fn every_answer_of_a_route_that_gives_way_says_so_refusals_too() {
+    let rt = TestRuntime::start(&WITH_OLD, &[]);
+    let ask = |method: &str, path: &str, kind: &str| {
+        let mut headers = http::HeaderMap::new();
+        headers.insert("content-type", kind.parse().unwrap());
+        let body = if method == "POST" { "{}".into() } else { Bytes::new() };
+        let method = method.parse().unwrap();
+        let request = Request { method, path: path.to_owned(), headers, body, ..Request::default() };
+        let response = serve(rt.clone(), request).now_or_never().expect("nothing waits in tests");
+        let said = |name: &str| response.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+        (response.status.as_u16(), said("deprecation"), said("sunset"), said("link"))
+    };
+    let since = || Some("@1796083200".to_owned());
+    let ends = || Some("Wed, 01 Dec 2027 00:00:00 GMT".to_owned());
+    let link = || Some("</v1/new>; rel=\"successor-version\"".to_owned());
+    assert_eq!(ask("GET", "/v1/new", "application/json"), (200, None, None, None));
+    assert_eq!(ask("GET", "/v1/old", "application/json"), (200, since(), ends(), link()));
+    assert_eq!(ask("HEAD", "/v1/old", "application/json"), (200, since(), ends(), link()));
+    assert_eq!(ask("POST", "/v1/older", "application/json"), (401, since(), None, link()));
+    assert_eq!(ask("POST", "/v1/older", "text/plain"), (415, since(), None, link()));
+    assert_eq!(ask("PUT", "/v1/old", "application/json"), (405, None, None, None));
 }
 
 /// The Worker hands requests on to objects.

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use heliograph_core::engine::runtime::Runtime;
 use heliograph_core::engine::settings::Settings;
@@ -93,7 +94,10 @@ async fn serve(
     supervisor::ready();
     crate::serve::run(listener, native, descriptors, stop_signal()).await;
     beside.shutdown().await;
+    let began = Instant::now();
     deployment.close().await;
+    // Clients in the queue of the socket wait for this, and for the start of the next process.
+    log::info!("the data file is closed after {} ms", began.elapsed().as_millis());
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! Everything that is counted, in the text format of Prometheus.
 
+mod census;
+
 use std::collections::BTreeMap;
 use std::fmt::Error;
 
@@ -26,6 +28,8 @@ pub struct Known {
     pub sources: BTreeMap<String, FetchRow>,
     /// When the forecast model that is served was trained.
     pub model: Option<Timestamp>,
+    /// When the classifier that is served was trained.
+    pub classifier: Option<Timestamp>,
     pub totals: Option<Totals>,
 }
 
@@ -95,6 +99,7 @@ impl Moment {
         moment.storage(native);
         moment.outgoing(native);
         moment.actors(&known);
+        moment.census(native);
         moment.sources(known.sources);
         moment.log();
         moment.process();
@@ -223,6 +228,9 @@ impl Moment {
         let values = known.model.map(|at| ([], at.0 as f64 / SECOND as f64));
         let help = "When the forecast model that is served was trained";
         self.push((Form::Gauge, "heliograph_forecast_model_trained_timestamp_seconds", help), values);
+        let values = known.classifier.map(|at| ([], at.0 as f64 / SECOND as f64));
+        let help = "When the classifier of days that is served was trained";
+        self.push((Form::Gauge, "heliograph_classifier_trained_timestamp_seconds", help), values);
         if let Some(totals) = &known.totals {
             let help = "Active agents; a minute or two late";
             self.one("heliograph_agents", help, [], totals.agents as f64);

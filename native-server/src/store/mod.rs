@@ -84,7 +84,7 @@ pub use replay::ReplayError;
 pub use rows::{Rows, actor_of, apply, code, prefix};
 #[doc(hidden)]
 pub use scrub::pages_in_use;
-pub use scrub::{convert, scrub};
+pub use scrub::{convert, free_inside, scrub};
 pub use space::ActorSpace;
 use tree::Tree;
 pub(crate) use tree::{DOCUMENTS_SPACE, DUE_SPACE, PROBE_SPACE, TIMERS_SPACE, timer_key, timer_of};

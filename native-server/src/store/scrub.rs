@@ -10,7 +10,7 @@ use heliograph_core::engine::runtime::{Damage, Scrub};
 use heliograph_core::{Error, Result};
 use redb::ReadableDatabase;
 
-use super::pages::{Bad, Reading, Walk, WalkResult, current_roots};
+use super::pages::{BLOCK, Bad, Reading, Walk, WalkResult, current_roots};
 use super::{Store, actor_of};
 use crate::clock;
 use crate::log;
@@ -29,11 +29,12 @@ const TRIES: usize = 3;
 /// Blocks.
 pub fn scrub(store: &Store, rest: &dyn Fn(Duration)) -> Result<Scrub> {
     let mut all = WalkResult::default();
-    walk(store, 0, rest, &mut all)?;
+    let whole = Pace { slice: SLICE, rest, count: false };
+    walk(store, 0, &whole, &mut all)?;
     let mut own = WalkResult::default();
     for _ in 0..TRIES {
         own = WalkResult::default();
-        walk(store, 1, rest, &mut own)?;
+        walk(store, 1, &whole, &mut own)?;
         if own.bad.is_empty() {
             break;
         }
@@ -56,8 +57,29 @@ pub fn scrub(store: &Store, rest: &dyn Fn(Duration)) -> Result<Scrub> {
     })
 }
 
-/// Reads everything below one of the two roots, in slices.
-fn walk(store: &Store, root: usize, rest: &dyn Fn(Duration), all: &mut WalkResult) -> Result<()> {
+/// Bytes of the file that hold nothing, about: blocks to which no tree refers. Reads the branches of the trees, a
+/// hundredth of the file. `rest` as in [`scrub`]. Blocks.
+pub fn free_inside(store: &Store, slice: Duration, rest: &dyn Fn(Duration)) -> Result<u64> {
+    let mut used = WalkResult::default();
+    for root in [0, 1] {
+        walk(store, root, &Pace { slice, rest, count: true }, &mut used)?;
+    }
+    let guard = store.lock();
+    let opened = guard.as_ref().ok_or_else(|| store.condition.refusal())?;
+    Ok(opened.pages.blocks().saturating_sub(used.blocks) * BLOCK)
+}
+
+/// How a walk goes through the file.
+struct Pace<'r> {
+    /// How long it holds one snapshot.
+    slice: Duration,
+    rest: &'r dyn Fn(Duration),
+    /// As in [`Reading::count`].
+    count: bool,
+}
+
+/// Goes through everything below one of the two roots, in slices.
+fn walk(store: &Store, root: usize, pace: &Pace<'_>, all: &mut WalkResult) -> Result<()> {
     let mut from = None;
     loop {
         let began = Instant::now();
@@ -68,7 +90,8 @@ fn walk(store: &Store, root: usize, rest: &dyn Fn(Duration), all: &mut WalkResul
             let _snapshot = opened.database.begin_read().map_err(|error| store.refused(error))?;
             let Some(engine) = opened.pages.durable() else { return Ok(()) };
             let Some(root_page) = current_roots(&engine).and_then(|roots| roots[root]) else { return Ok(()) };
-            let reading = Reading { from: from.take(), until: Some(began + SLICE), ..Reading::default() };
+            let until = Some(began + pace.slice);
+            let reading = Reading { from: from.take(), until, count: pace.count, ..Reading::default() };
             let mut walk = Walk::new(&opened.pages, &engine, reading);
             let prefix = if root == 0 { "" } else { "system " };
             let step = walk.tables(root_page, prefix).map_err(unreadable)?;
@@ -89,7 +112,7 @@ fn walk(store: &Store, root: usize, rest: &dyn Fn(Duration), all: &mut WalkResul
             }
         };
         from = next;
-        rest(began.elapsed());
+        (pace.rest)(began.elapsed());
     }
 }
 

@@ -173,6 +173,45 @@ fn metrics_count_what_happened_and_take_the_operators_key_or_a_listener_of_their
     read_by_prometheus(&text);
 }
 
+/// Decision metrics-of-a-process.
+#[test]
+fn what_actors_hold_is_counted_in_the_background() {
+    let (_folder, path, config) = with_config("census", &format!("admin_key = \"{ADMIN_KEY}\"\n"));
+    let (server, _lines) = logged(&path, &config);
+    let agents: Vec<_> =
+        (0..2).map(|_| post(&format!("{}/v1/agent/register", server.base), ("x-a", "b"), &json!({})).1).collect();
+    let key = agents[0]["api_key"].as_str().unwrap();
+    for _ in 0..3 {
+        let body = json!({ "to": agents[1]["did"], "message": "x".repeat(1_000) });
+        assert_eq!(post(&format!("{}/v1/agent/send", server.base), ("x-agent-key", key), &body).0, 201);
+    }
+    assert_eq!(server.stop(), "");
+    // A new process counts at its start, and everything is in the data file by then.
+    let (server, _lines) = logged(&path, &config);
+    let text = loop {
+        let (_, _, text) = text_of(&format!("{}/metrics", server.base), Some(ADMIN_KEY));
+        if text.contains("\nheliograph_counted_timestamp_seconds ") {
+            break text;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    let value = |name: &str| -> f64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} is missing in {text}")).parse().unwrap()
+    };
+    assert_eq!((value("heliograph_mailbox_messages"), value("heliograph_mailbox_unread")), (3.0, 3.0));
+    let bytes = value("heliograph_mailbox_bytes");
+    assert!(bytes > 3_000.0 && value("heliograph_mailbox_largest_bytes") == bytes, "{bytes}");
+    assert_eq!(value("heliograph_actors{kind=\"agent\"}"), 2.0);
+    for name in ["waiting", "largest", "parked"] {
+        value(&format!("heliograph_outbox_{name}{{kind=\"agent\"}}"));
+    }
+    assert_eq!((value("heliograph_webhooks"), value("heliograph_deliveries_waiting")), (0.0, 0.0));
+    let free = value("heliograph_data_file_free_bytes");
+    assert!(free > 0.0 && free < value("heliograph_data_file_bytes"), "{free}");
+    read_by_prometheus(&text);
+}
+
 /// Has Prometheus' own tool read the text, which has rules for names too.
 fn read_by_prometheus(text: &str) {
     let Some(promtool) = program("promtool", &["prometheus"]) else { return };

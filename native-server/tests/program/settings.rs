@@ -55,6 +55,28 @@ fn a_variable_that_is_no_setting_is_told_at_the_start() {
     assert!(run(&path, &["config"]).status.success());
 }
 
+/// Decision commands-on-servers.
+#[test]
+fn the_settings_of_a_running_server_are_shown_without_secrets_and_can_be_read_back() {
+    let text = "admin_key = \"operator-key-canary\"\nagent_burst = 77\n";
+    let (_folder, path, config) = with_config("remote", text);
+    let (server, _lines) = logged(&path, &config);
+    let shown = |key: &str| {
+        let mut command = heliograph(&path);
+        command.args(["config", "--to", &server.base, "--admin-key", key]).output().unwrap()
+    };
+    let listing = String::from_utf8(shown("operator-key-canary").stdout).unwrap();
+    assert!(listing.contains("\nagent_burst = 77  # from the server's file, environment or flags\n"), "{listing}");
+    assert!(listing.contains("\nbrand = \"svc\"  # from default\n"), "{listing}");
+    assert!(listing.contains("\n# admin_key (set)  # from ") && !listing.contains("canary"), "{listing}");
+    let refused = shown("another");
+    assert!(!refused.status.success());
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("the operator key was refused"));
+    std::fs::write(&config, &listing).unwrap();
+    let name = config.to_str().unwrap();
+    assert_eq!(good(&path, &["config", "check", name]), format!("{name} is right\n"));
+}
+
 /// Decision hangup-reloads.
 #[test]
 fn limits_and_keys_change_while_the_server_runs_and_no_secret_is_told() {

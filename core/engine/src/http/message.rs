@@ -151,7 +151,7 @@ pub(super) fn set(headers: &mut HeaderMap, name: impl IntoHeaderName, value: &st
 /// What a page of any origin may read of an answer.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, ETag, Content-Disposition, Date, Link, \
-     X-Generated-At, X-License",
+     Deprecation, Sunset, X-Generated-At, X-License",
 );
 
 /// The media type of metrics in the text format of Prometheus.

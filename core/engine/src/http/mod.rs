@@ -13,6 +13,7 @@
 //! | [`caller`] | who calls, and how that is checked |
 //! | [`budget`] | budgets of routes and callers: where most 429 are decided |
 //! | [`computing`] | which answers must be computed, and how many a client may ask for |
+//! | [`Deprecated`] | routes that give way to others |
 //! | [`coding`] | which answers are compressed, and how |
 //! | [`extract`] | what a handler reads from its request |
 //! | [`handed_on`] | a request that another part of the deployment goes on with |
@@ -29,6 +30,7 @@ mod budget;
 mod caller;
 mod coding;
 mod computing;
+mod deprecation;
 mod document;
 mod extract;
 mod handed_on;
@@ -45,6 +47,7 @@ pub use budget::{address, budget_headers, figures, over_budget, public_budget, s
 pub use caller::{Admit, Admitted, Caller, Check, Gate, MadeKey, ShownKey, is_operator, operator};
 pub use coding::{Coder, Coding};
 pub use computing::Computes;
+pub use deprecation::Deprecated;
 pub use document::{Ready, revalidated};
 pub use extract::{Cx, known_time};
 pub use handed_on::handed_on;

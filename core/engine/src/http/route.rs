@@ -3,7 +3,7 @@
 use http::Method;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use super::{Cx, Param, Response};
+use super::{Cx, Deprecated, Param, Response};
 use crate::Result;
 use crate::runtime::BoxFuture;
 
@@ -116,6 +116,8 @@ pub struct Route {
     pub page: bool,
     /// Where many readers ask, an answer may be as old as the publish interval (decision late-answers).
     pub late: bool,
+    /// It gives way to another route.
+    pub deprecated: Option<Deprecated>,
     /// Status of success, for the documentation.
     pub success: u16,
 }
@@ -148,6 +150,7 @@ impl Route {
             waiting: false,
             page: false,
             late: false,
+            deprecated: None,
             success: 200,
         }
     }
@@ -222,6 +225,12 @@ impl Route {
     /// Its answers may be late where many readers ask.
     pub const fn late(mut self) -> Self {
         self.late = true;
+        self
+    }
+
+    /// Gives way to another route: its answers and the documentation say so.
+    pub const fn deprecated(mut self, deprecated: Deprecated) -> Self {
+        self.deprecated = Some(deprecated);
         self
     }
 

@@ -138,15 +138,9 @@ impl Matched {
         self.params.iter().map(|(_, value)| value.as_str())
     }
 
-    fn is_open(&self) -> bool {
-        self.route.auth != Auth::Admin
-    }
-
     /// The answer of a shell to a request of this route that it cannot hand on.
     pub fn refusal(&self, error: Error, settings: &Settings) -> Response {
-        let mut response = dressed(Response::error(error), Some(self.route), settings);
-        cors(&mut response, self.is_open());
-        response
+        finish(Response::error(error), self.route, &settings.brand)
     }
 }
 
@@ -404,6 +398,9 @@ fn respond(
 fn finish(mut response: Response, route: &Route, brand: &str) -> Response {
     if let Some(dress) = route.dress {
         dress(&mut response, brand);
+    }
+    if let Some(deprecated) = &route.deprecated {
+        deprecated.tell(&mut response.headers);
     }
     cors(&mut response, route.auth != Auth::Admin);
     response

@@ -13,7 +13,7 @@ mod store;
 mod train;
 
 pub use routes::ROUTES;
-pub use store::{Change, Changes, NAME, named, soon};
+pub use store::{Change, Changes, NAME, Served, named, soon};
 pub use train::{Learned, labelled};
 
 use engine::actor::{Entry, operation, query};

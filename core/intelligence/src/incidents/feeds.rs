@@ -73,18 +73,6 @@ fn categories(body: &IncidentBody) -> [&str; 3] {
     [&body.country_name, body.severity.as_str(), body.incident_type.as_str()]
 }
 
-/// A date in the form of RFC 822 with a four-digit year, as RSS requires.
-fn rfc822(time: Timestamp) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let text = time.to_millis_text();
-    let number = |range| text.get(range).and_then(|part: &str| part.parse::<usize>().ok()).unwrap_or(1);
-    let weekday = DAYS.get(usize::try_from(time.day().rem_euclid(7)).unwrap_or(0)).unwrap_or(&"Thu");
-    let month = MONTHS.get(number(5..7).saturating_sub(1)).unwrap_or(&"Jan");
-    let clock = text.get(11..19).unwrap_or("00:00:00");
-    format!("{weekday}, {:02} {month} {:04} {clock} GMT", number(8..10), number(0..4))
-}
-
 impl Feed<'_> {
     fn title(&self) -> String {
         match self.about.title.as_str() {
@@ -113,7 +101,7 @@ impl Feed<'_> {
             self.title(),
             xml(&format!("{}/incidents", self.settings.base_url())),
             self.licence(),
-            rfc822(self.changed),
+            self.changed.to_http_text(),
             self.address("/data/incidents/feed.rss"),
         );
         for incident in self.entries {
@@ -126,7 +114,7 @@ impl Feed<'_> {
                 xml(&body.title),
                 xml(&page(incident, self.settings)),
                 body.readable_id,
-                rfc822(incident.updated),
+                incident.updated.to_http_text(),
                 // Readers treat a description as HTML, so the text is escaped for HTML first.
                 xml(&xml(&summary(&body))),
                 xml(&body.license)
@@ -178,18 +166,5 @@ impl Feed<'_> {
         }
         out.push_str("</feed>\n");
         out
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_written_as_rss_wants_them() {
-        let at = |text: &str| rfc822(Timestamp::parse(text).unwrap());
-        assert_eq!(at("1970-01-01T00:00:00Z"), "Thu, 01 Jan 1970 00:00:00 GMT");
-        assert_eq!(at("2023-11-08T11:46:09.5Z"), "Wed, 08 Nov 2023 11:46:09 GMT");
-        assert_eq!(at("2024-02-29T23:59:59Z"), "Thu, 29 Feb 2024 23:59:59 GMT");
     }
 }

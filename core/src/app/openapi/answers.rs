@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::examples;
 use super::generate::Schemas;
 use crate::ErrorCode;
-use crate::engine::http::{Auth, BodyKind, Limit, Route, Shape};
+use crate::engine::http::{Auth, BodyKind, Deprecated, Limit, Route, Shape};
 
 /// Failures that the route table knows of: the name of the component, its status, and when it is answered.
 const FAILURES: &[(&str, u16, &str)] = &[
@@ -130,10 +130,24 @@ fn success(route: &Route, name: &str, schemas: &mut Schemas) -> Value {
         }
         content.insert(media.to_owned(), body);
     }
-    match content.is_empty() {
+    let mut answer = match content.is_empty() {
         true => json!({ "description": description }),
         false => json!({ "description": description, "content": content }),
+    };
+    if let Some(deprecated) = route.deprecated {
+        answer["headers"] = gives_way(deprecated);
     }
+    answer
+}
+
+/// The headers of a route that gives way.
+fn gives_way(deprecated: Deprecated) -> Value {
+    let header = |about: &str| json!({ "description": about, "schema": { "type": "string" } });
+    let mut headers = json!({ "Deprecation": header("Since when, as `@` and seconds since 1970 (RFC 9745).") });
+    if deprecated.days().1.is_some() {
+        headers["Sunset"] = header("When it may be gone (RFC 8594).");
+    }
+    headers
 }
 
 /// Lines of JSON are a text.

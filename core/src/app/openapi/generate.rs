@@ -29,7 +29,7 @@ fn generator(contract: Contract) -> SchemaGenerator {
 }
 
 impl Schemas {
-    fn new() -> Schemas {
+    pub fn new() -> Schemas {
         Schemas { read: generator(Contract::Deserialize), written: generator(Contract::Serialize) }
     }
 

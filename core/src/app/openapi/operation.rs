@@ -59,6 +59,14 @@ pub fn operation(route: &Route, schemas: &mut Schemas) -> Value {
     if route.extension {
         set("x-extension", json!(true));
     }
+    if let Some(deprecated) = route.deprecated {
+        let (since, ends) = deprecated.days();
+        set("deprecated", json!(true));
+        set("x-deprecated-since", json!(since.to_string()));
+        if let Some(ends) = ends {
+            set("x-sunset", json!(ends.to_string()));
+        }
+    }
     Value::Object(out)
 }
 
@@ -77,7 +85,8 @@ fn words(route: &Route) -> (String, String) {
         Auth::SignedAdmin => " The body is signed by an admin key of the ledger.",
         Auth::Probe | Auth::Token => " Needs the token of a probe.",
     };
-    (summary, format!("{}{access}", route.summary))
+    let gives_way = route.deprecated.map(|deprecated| format!(" {}", deprecated.sentence())).unwrap_or_default();
+    (summary, format!("{}{access}{gives_way}", route.summary))
 }
 
 /// What the body must be; `None` for a route that reads none.

@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::*;
+use crate::engine::http::Deprecated;
 
 fn each<'a>(value: &'a Value, see: &mut dyn FnMut(&'a serde_json::Map<String, Value>)) {
     match value {
@@ -153,4 +154,41 @@ fn every_route_that_answers_says_with_what() {
         let said = responses.iter().any(|(status, answer)| status == "101" || answer["content"].is_object());
         assert!(said, "{place}: name a type or the media types of the answer");
     }
+}
+
+/// Decision routes-that-give-way.
+#[test]
+fn an_operation_that_gives_way_says_so() {
+    async fn nothing(_cx: Cx) -> Result<Response> {
+        Ok(Response::json_text("{}"))
+    }
+    let stays = Route::get("/v1/old", handler!(nothing)).summary("Old.").answers(&["application/json"]);
+    let described = |route: &Route| operation::operation(route, &mut generate::Schemas::new());
+    for name in ["deprecated", "x-deprecated-since", "x-sunset"] {
+        assert!(described(&stays).get(name).is_none(), "{name}");
+    }
+    let operation = described(&stays.deprecated(Deprecated::since(2026, 12, 1, "/v1/new").until(2027, 12, 1)));
+    assert_eq!(operation["deprecated"], true);
+    assert_eq!(
+        (&operation["x-deprecated-since"], &operation["x-sunset"]),
+        (&"2026-12-01".into(), &"2027-12-01".into())
+    );
+    let about = "Old. Deprecated since 2026-12-01: use `/v1/new` in place of this, which ends on 2027-12-01.";
+    assert_eq!(operation["description"], about);
+    let headers = operation["responses"]["200"]["headers"].as_object().unwrap();
+    assert_eq!(headers.keys().collect::<Vec<_>>(), ["Deprecation", "Sunset"]);
+}
+
+/// Decision versions-of-the-interface.
+#[test]
+fn the_page_of_versions_and_the_changelog_know_the_versions_that_are_served() {
+    let page = include_str!("../../../../docs/versions.md");
+    let info = &generate()["info"];
+    for version in [&info["version"], &info["x-interface-version"]] {
+        let row = format!("\n| {} |", version.as_str().unwrap());
+        assert!(page.contains(&row), "docs/versions.md has no row {row:?}");
+    }
+    let changes = include_str!("../../../../CHANGELOG.md");
+    let program = format!("\n## [{}]", info["x-program-version"].as_str().unwrap());
+    assert!(changes.contains(&program), "CHANGELOG.md has no {program:?}");
 }

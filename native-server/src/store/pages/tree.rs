@@ -256,6 +256,8 @@ pub struct Reading {
     pub mend: bool,
     /// List sound pages too.
     pub list: bool,
+    /// Only count blocks: of the leaves below one branch a single one is read.
+    pub count: bool,
 }
 
 /// A walk over everything that a state of the file refers to.
@@ -266,6 +268,8 @@ pub struct Walk<'a> {
     pub found: WalkResult,
     /// Where to continue, if the walk stopped at its time.
     pub next: Option<(String, Vec<u8>)>,
+    /// Whether the page that was visited last is a leaf. All leaves of a tree have the same depth.
+    leaf: bool,
 }
 
 struct Table<'a> {
@@ -284,7 +288,7 @@ type Step = io::Result<ControlFlow<(), u128>>;
 
 impl<'a> Walk<'a> {
     pub fn new(pages: &'a Pages, engine: &'a [u8; ENGINE], reading: Reading) -> Walk<'a> {
-        Walk { pages, engine, reading, found: WalkResult::default(), next: None }
+        Walk { pages, engine, reading, found: WalkResult::default(), next: None, leaf: false }
     }
 
     /// Walks over all tables below this root; names of the engine's own tables get the prefix `system `. Returns the
@@ -367,7 +371,8 @@ impl<'a> Walk<'a> {
         let Some((block, mut page)) = self.sound(at, table, span)? else {
             return Ok(ControlFlow::Continue(marker_sum(table.widths)));
         };
-        if page[0] == BRANCH {
+        self.leaf = page[0] != BRANCH;
+        if !self.leaf {
             return self.children(block, page, table, span, depth, defines);
         }
         if let Some(prefix) = defines {
@@ -399,8 +404,12 @@ impl<'a> Walk<'a> {
         };
         let before = xxh3_128(&page[..keys.last().map_or(0, |key| key.end)]);
         let keys: Vec<Vec<u8>> = keys.into_iter().map(|key| page[key].to_vec()).collect();
-        let mut changed = false;
+        let (mut changed, mut above_leaves) = (false, false);
         for (number, child) in children.into_iter().enumerate() {
+            if above_leaves {
+                self.found.blocks += place(self.engine, child.number).map_or(0, |(_, blocks)| blocks);
+                continue;
+            }
             let after = number.checked_sub(1).and_then(|n| keys.get(n)).map(Vec::as_slice).or(span.after);
             let up_to = keys.get(number).map(Vec::as_slice).or(span.up_to);
             let walked = match (&self.reading.from, up_to) {
@@ -418,7 +427,9 @@ impl<'a> Walk<'a> {
                 }
                 ControlFlow::Continue(_) => {}
             }
+            above_leaves = self.reading.count && self.leaf && defines.is_none();
         }
+        self.leaf = false;
         Ok(ControlFlow::Continue(self.presented(block, page, table.widths, changed, before)))
     }
 

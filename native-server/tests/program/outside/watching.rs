@@ -22,6 +22,7 @@ fn named(text: &str) -> BTreeSet<String> {
 #[test]
 fn alarms_and_dashboard_ask_for_what_the_server_has() {
     let mut known = named(include_str!("../../../src/metrics/text.rs"));
+    known.extend(named(include_str!("../../../src/metrics/text/census.rs")));
     // Prometheus adds these ends to names.
     let ends = ["_total", "_bucket", "_sum", "_count"];
     known.extend(known.clone().iter().flat_map(|name| ends.map(|end| format!("{name}{end}"))));

@@ -245,6 +245,21 @@ impl Counters {
     }
 }
 
+/// What a mailbox holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Held {
+    pub messages: u64,
+    /// Those that nobody has read.
+    pub unread: u64,
+    pub bytes: u64,
+}
+
+/// What this mailbox holds, expired messages of the last minute too.
+pub fn held(view: &(impl Read + ?Sized)) -> Result<Held> {
+    let Counters { messages, unread, bytes, .. } = COUNTERS.get(view, &())?.unwrap_or_default();
+    Ok(Held { messages, unread, bytes })
+}
+
 /// The last day on which something arrived or was read, and its counts.
 pub(super) fn today(view: &(impl Read + ?Sized)) -> Result<(u32, Counts)> {
     let counters = COUNTERS.get(view, &())?.unwrap_or_default();
