@@ -108,10 +108,11 @@ async fn seal_texts(native: &Arc<Native>) {
 
 /// Visits all actors with sealed values until a visit finds nothing to do.
 async fn finish(native: &Arc<Native>) {
-    let mut told = false;
+    let (mut told, mut paused) = (false, false);
     loop {
         match visit(native).await {
             Ok(done) => {
+                paused = false;
                 if done.unopened > 0 && !told {
                     log::error!("{} sealed values open under none of the master keys", done.unopened);
                     told = true;
@@ -121,7 +122,11 @@ async fn finish(native: &Arc<Native>) {
                 }
             }
             Err(error) => {
-                log::warning!("re-sealing pauses: {error}");
+                // The reason has been told where it arose, and each try would repeat it.
+                if !paused {
+                    log::warning!("re-sealing pauses: {error}");
+                    paused = true;
+                }
                 tokio::time::sleep(RETRY).await;
             }
         }

@@ -64,10 +64,14 @@ fn lines(log: &Path, what: &str) -> usize {
         .count()
 }
 
+fn errors(log: &Path) -> usize {
+    lines(log, " ERROR ")
+}
+
 fn wait(what: &str, mut done: impl FnMut() -> bool) {
     let began = Instant::now();
     while !done() {
-        assert!(began.elapsed() < Duration::from_secs(30), "{what}");
+        assert!(began.elapsed() < Duration::from_secs(120), "{what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -106,8 +110,9 @@ fn a_full_disk_is_told_with_its_reason_once_and_writes_go_on_when_there_is_room(
     assert_eq!((body["status"].as_str(), body["checks"]["writes"].as_str()), (Some("ok"), Some("ok")));
     server.stop();
     let told = std::fs::read_to_string(&log).unwrap();
-    assert_eq!(lines(&log, "takes no writes: "), 1, "{told}");
-    assert_eq!(lines(&log, "No space left on device"), 1, "{told}");
+    // Whichever meets the full disk first: a write, or the rows of earlier ones on their way into the data file.
+    let first = lines(&log, "takes no writes: ") + lines(&log, "does not take what is in its journal: ");
+    assert_eq!((first, errors(&log)), (1, 1), "{told}");
     assert_eq!(lines(&log, &format!("{} takes writes again", path.display())), 1, "{told}");
     // A command on the file gives the same reason.
     let filler = disk.fill();
