@@ -86,6 +86,7 @@ pub struct AttestRequest {
     pub country: Option<String>,
     pub domain: Option<String>,
     /// 0 to 1, default 1.
+    #[schemars(range(min = 0, max = 1))]
     pub confidence: Option<f64>,
     /// Seconds, at most a year; a year when absent.
     pub expires_in: Option<u64>,

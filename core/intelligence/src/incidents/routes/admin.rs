@@ -41,6 +41,7 @@ pub struct NewIncident {
     /// Default: `suspected` for one source and one network, else `active`, or `resolved` when it is over.
     pub status: Option<Status>,
     /// 0 to 1; default 0.5.
+    #[schemars(range(min = 0, max = 1))]
     pub confidence: Option<f64>,
     /// ISO 8601.
     pub start: String,
@@ -76,6 +77,7 @@ pub struct NewEvidence {
     /// ISO 8601.
     pub observed_at: String,
     /// 0 to 1; default 0.5.
+    #[schemars(range(min = 0, max = 1))]
     pub confidence: Option<f64>,
     pub domain: Option<String>,
     pub asn: Option<String>,
@@ -257,6 +259,7 @@ pub struct Amendment {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
     /// 0 to 1.
+    #[schemars(range(min = 0, max = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
     /// ISO 8601.
