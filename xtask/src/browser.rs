@@ -17,10 +17,11 @@ const VARIABLE: &str = "CHROMIUM";
 /// What the browser is made of. It shows no text without a font.
 const PACKAGES: [&str; 2] = ["chromium", "fonts-dejavu-core"];
 
-/// Sets the libraries and fonts of the folder that it is in, and starts the browser.
+/// Sets the libraries and fonts of the folder that it is in, and starts the browser. Some packages keep libraries for
+/// themselves one folder further down.
 const START: &str = r#"#!/bin/sh
 here="$(dirname "$(readlink -f "$0")")"
-export LD_LIBRARY_PATH="$(echo "$here"/usr/lib/*-linux-gnu):$here/usr/lib"
+export LD_LIBRARY_PATH="$(find "$here/usr/lib" -maxdepth 3 -name 'lib*.so*' -exec dirname {} + | sort -u | paste -sd:)"
 [ -e /etc/fonts/fonts.conf ] || export FONTCONFIG_FILE="$here/fonts.conf"
 exec "$here/usr/lib/chromium/chromium" "$@"
 "#;
