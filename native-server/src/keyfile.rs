@@ -90,13 +90,11 @@ pub fn load_or_create(data: &Path, fresh: bool) -> Result<KeyFile, String> {
 }
 
 fn generate() -> Result<KeyFile, String> {
-    Ok(KeyFile { master: random()?, earlier: Vec::new(), admin_key: format!("admin_{}", hex(&random()?)) })
-}
-
-fn random() -> Result<[u8; 32], String> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|error| format!("no randomness: {error}"))?;
-    Ok(bytes)
+    Ok(KeyFile {
+        master: clock::random()?,
+        earlier: Vec::new(),
+        admin_key: format!("admin_{}", hex(&clock::random::<32>()?)),
+    })
 }
 
 /// Puts a new master key before the others in the key file of `data`; durable when this returns. `in_use` are the keys
@@ -110,7 +108,7 @@ pub fn rotate(data: &Path, in_use: &KeyRing) -> Result<KeyFile, String> {
         return Err(format!("{} no longer holds the keys in use; restore it before anything else", path.display()));
     }
     if ring.current().id() == in_use.current().id() {
-        let before = std::mem::replace(&mut keys.master, random()?);
+        let before = std::mem::replace(&mut keys.master, clock::random()?);
         keys.earlier.insert(0, before);
     }
     write(&path, &keys).map_err(|error| format!("cannot write {}: {error}", path.display()))?;

@@ -11,6 +11,7 @@
 //! | [`pool`] | the threads that compute, apart from those that accept and answer |
 //! | `budgets`, `queue` | how much of the machine clients may hold |
 //! | `metrics` | what the server counts of itself, for `/metrics` |
+//! | `census` | counts in the background what actors hold, for `/metrics` |
 //! | `places` | how many requests to other hosts are in progress at once |
 //! | [`streams`] | receive streams: one task per listening agent |
 //! | `maintenance` | what the data file holds, and copies of it |

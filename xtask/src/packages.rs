@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::project::cargo;
 use crate::run::{Result, output};
@@ -20,25 +21,31 @@ pub struct Package {
     pub source: Option<String>,
 }
 
-/// Every package, including those of the workspace.
-pub fn packages() -> Result<Vec<Package>> {
-    #[derive(Deserialize)]
-    struct Metadata {
-        packages: Vec<Package>,
-    }
-    let metadata = output("cargo metadata", cargo().args(["metadata", "--format-version=1", "--locked"]))?;
-    let metadata: Metadata = serde_json::from_slice(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
+/// What `cargo metadata` says.
+#[derive(Deserialize)]
+struct Metadata<P> {
+    packages: Vec<P>,
+}
+
+/// Asks Cargo about packages.
+fn metadata<P: DeserializeOwned>(more: &[&str]) -> Result<Vec<P>> {
+    let mut command = cargo();
+    let metadata = output("cargo metadata", command.args(["metadata", "--format-version=1", "--locked"]).args(more))?;
+    let metadata: Metadata<P> =
+        serde_json::from_slice(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
     Ok(metadata.packages)
 }
 
-/// Names of the tests in `tests` folders of the workspace, each once.
+/// Every package, including those of the workspace.
+pub fn packages() -> Result<Vec<Package>> {
+    metadata(&[])
+}
+
+/// Names of the tests in `tests` folders of the workspace, each once; those of this program are left out.
 pub fn test_programs() -> Result<BTreeSet<String>> {
     #[derive(Deserialize)]
-    struct Metadata {
-        packages: Vec<Member>,
-    }
-    #[derive(Deserialize)]
     struct Member {
+        name: String,
         targets: Vec<Target>,
     }
     #[derive(Deserialize)]
@@ -46,10 +53,10 @@ pub fn test_programs() -> Result<BTreeSet<String>> {
         kind: Vec<String>,
         name: String,
     }
-    let metadata = output("cargo metadata", cargo().args(["metadata", "--format-version=1", "--locked", "--no-deps"]))?;
-    let metadata: Metadata = serde_json::from_slice(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
-    let targets = metadata.packages.into_iter().flat_map(|member| member.targets);
-    Ok(targets.filter(|target| target.kind == ["test"]).map(|target| target.name).collect())
+    let members = metadata::<Member>(&["--no-deps"])?.into_iter();
+    let others = members.filter(|member| member.name != env!("CARGO_PKG_NAME"));
+    let tests = others.flat_map(|member| member.targets).filter(|target| target.kind == ["test"]);
+    Ok(tests.map(|target| target.name).collect())
 }
 
 /// A package of the registry, for tests.

@@ -15,8 +15,6 @@ const UNITS: &[&str] = &["--lib", "--bins"];
 const CONFORMANCE: &str = "conformance";
 /// Tests in `tests` folders that measure memory, or wait for many connections at once: nothing else runs beside them.
 const ALONE: [&str; 2] = ["floods", "listeners"];
-/// Tests of this program and of workerd itself.
-const RUNNER: [&str; 1] = ["worker"];
 
 pub fn test(filter: &[&str]) -> Result<()> {
     // Each of the two uses only one core for minutes while it links or compiles the core. Together they take hardly
@@ -28,15 +26,15 @@ pub fn test(filter: &[&str]) -> Result<()> {
     });
     let units = units?;
     bundles.map_err(|_| "building the bundles panicked")??;
-    let passed = servers(filter);
     // One run names all that fails.
-    units.and(passed)
+    let servers = servers(filter);
+    units.and(servers)
 }
 
 /// Tests that start servers: the conformance beside the others, because both wait for servers and timers a third of the time.
 fn servers(filter: &[&str]) -> Result<()> {
     let mut others = packages::test_programs()?;
-    others.retain(|name| name != CONFORMANCE && !ALONE.contains(&name.as_str()) && !RUNNER.contains(&name.as_str()));
+    others.retain(|name| name != CONFORMANCE && !ALONE.contains(&name.as_str()));
     let (conformance, others, runner) = std::thread::scope(|scope| {
         let conformance = scope.spawn(|| run("conformance", &mut programs_named(&[CONFORMANCE], filter)));
         let runner =

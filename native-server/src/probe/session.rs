@@ -87,16 +87,9 @@ pub fn consent_text(server: &str, country: &str) -> String {
     text
 }
 
-/// Random bytes of the operating system.
-fn random<const N: usize>() -> Result<[u8; N], String> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| format!("no random bytes: {error}"))?;
-    Ok(bytes)
-}
-
 /// The duration made up to a fifth shorter or longer, so that probes do not all send at the same time.
 fn jittered(duration: Duration) -> Duration {
-    let dice = random::<2>().map_or(0.5, |bytes| f64::from(u16::from_be_bytes(bytes)) / f64::from(u16::MAX));
+    let dice = clock::random::<2>().map_or(0.5, |bytes| f64::from(u16::from_be_bytes(bytes)) / f64::from(u16::MAX));
     duration.mul_f64(0.8 + 0.4 * dice)
 }
 
@@ -191,7 +184,7 @@ impl Session {
     pub fn submit(&self, rows: Vec<Value>) -> Result<Sent, String> {
         let submission = json!({
             "nodeId": self.identity.node_id, "nodeCountry": self.settings.country, "nodeType": "community",
-            "timestamp": clock::now().to_string(), "submissionId": encode_hex(&random::<16>()?), "results": rows,
+            "timestamp": clock::now().to_string(), "submissionId": encode_hex(&clock::random::<16>()?), "results": rows,
         });
         let sent = self.send(&submission);
         if sent == Sent::Waits {

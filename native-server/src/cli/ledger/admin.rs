@@ -139,8 +139,7 @@ pub fn run(common: &Common, act: &Act) -> Result<(), String> {
     let health: Value = client.get("/v1/pay/health")?;
     let brand = text(&health, "schema").split_once("-pay-").map(|(brand, _)| brand).unwrap_or_default();
     let now = clock::now();
-    let mut nonce = [0; 16];
-    getrandom::fill(&mut nonce).map_err(|error| format!("the operating system gives no randomness: {error}"))?;
+    let nonce: [u8; 16] = clock::random()?;
     let mut body = json!({
         "schema": format!("{brand}-pay-admin-action/v1"),
         "action": action,

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cli::args::Common;
 use crate::cli::client::Client;
+use crate::clock;
 
 /// The route at which the operator adds, ends and lists keys.
 const KEYS: &str = "/v1/admin/ledger/keys";
@@ -103,9 +104,7 @@ impl AdminKey {
         if file.exists() {
             return AdminKey::load(file);
         }
-        let mut seed = [0; 32];
-        getrandom::fill(&mut seed).map_err(|error| format!("the operating system gives no randomness: {error}"))?;
-        let key = AdminKey(Secret::new(seed));
+        let key = AdminKey(Secret::new(clock::random()?));
         let both = [key.0.expose().as_slice(), &signing::signing_public_key(&key.0)].concat();
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create_new(true);

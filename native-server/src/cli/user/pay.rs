@@ -9,6 +9,7 @@ use super::ask::{self, Asked};
 use super::output::{Fields, credits, minute};
 use crate::cli::args::user::{Ask, PayCommand};
 use crate::cli::exit::Failure;
+use crate::clock;
 
 pub fn run(command: &PayCommand) -> Result<(), Failure> {
     match command {
@@ -131,7 +132,6 @@ async fn hire(
 
 /// An id that was never used before.
 fn fresh() -> Result<String, Failure> {
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).map_err(|error| format!("the operating system gives no randomness: {error}"))?;
+    let bytes: [u8; 8] = clock::random()?;
     Ok(format!("task-{}", heliograph_core::crypto::encoding::encode_hex(&bytes)))
 }
