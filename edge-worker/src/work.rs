@@ -392,8 +392,7 @@ pub fn usage_changed(space: &Space) {
     if space.work.usage.get().is_some() {
         return;
     }
-    let pending = environment::present().map(|environment| Usage::of(&environment).pending(&space.actor().name));
-    if pending.is_some_and(|pending| pending != usage::Since::default()) {
+    if environment::present().is_some_and(|environment| Usage::of(&environment).is_pending(&space.actor().name)) {
         let due = clock::now().plus(USAGE_PERIOD);
         space.work.usage.set(Some(due));
         space.arm(due);

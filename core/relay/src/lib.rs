@@ -9,6 +9,7 @@
 //! | [`directory`] | search for agents by name and capability |
 //! | [`federation`] | messages from and to other relays |
 //! | [`keys`] | API keys, tiers, sign-up |
+//! | `unwritten` | counts that wait in memory until they are written |
 //! | `testing` | a deployment in memory, for tests |
 //! | [`webhook`] | webhooks that report messages |
 //! | [`layer`], `computing` | what the relay brings to the program, and which of its routes compute |
@@ -24,6 +25,7 @@ pub mod keys;
 pub mod layer;
 #[cfg(any(test, feature = "conformance"))]
 pub mod testing;
+mod unwritten;
 pub mod webhook;
 
 use engine::{Error, ErrorCode, Result, Timestamp};

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::unwritten::BatchNumber;
 use crate::{Result, Timestamp};
 use engine::actor::{Entry, Kind, Query, Turn, View, query};
 use engine::kv::{Direction, Read, Row, Table};
@@ -97,6 +98,13 @@ pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     super::mailbox::forget_today(turn)
 }
 
+/// The sum of an agent's counts, and the last batch of counts in it.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Activity {
+    pub counts: Counts,
+    pub last_batch: BatchNumber,
+}
+
 /// The sum of the counts since a day, that day included.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadActivity {
@@ -107,9 +115,9 @@ pub struct ReadActivity {
 impl Query for ReadActivity {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "activity";
-    type Reply = Counts;
+    type Reply = Activity;
 
-    fn run(self, view: &View<'_>) -> Result<Counts> {
+    fn run(self, view: &View<'_>) -> Result<Activity> {
         let mut sum = Counts::default();
         let view: &dyn Read = view;
         DAYS.visit(view, DAYS.between(&(self.since,), &(u32::MAX,)), Direction::Ascending, |_, counts| {
@@ -117,6 +125,7 @@ impl Query for ReadActivity {
             Ok(true)
         })?;
         let (day, today) = super::mailbox::today(view)?;
-        Ok(if day >= self.since { sum.plus(&today) } else { sum })
+        let counts = if day >= self.since { sum.plus(&today) } else { sum };
+        Ok(Activity { counts, last_batch: super::record::USAGE.get(view, &())?.unwrap_or_default().last_batch })
     }
 }

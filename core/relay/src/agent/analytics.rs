@@ -7,7 +7,7 @@ use super::activity::{KEPT, ReadActivity, day_of};
 use super::trust::ReadTrust;
 use super::wire;
 use crate::agent::authentication::Calling;
-use crate::agent::usage::Usage;
+use crate::agent::usage;
 use crate::{Error, Result, Timestamp};
 use engine::http::{Cx, Param, Response, Route, handler};
 use engine::number::round;
@@ -104,8 +104,9 @@ async fn read(cx: Cx) -> Result<Response> {
     let caller = cx.caller.agent()?;
     let actor = caller.actor.as_str();
     let known = runtime::query(&*cx.rt, actor, &ReadTrust).await?.ok_or_else(wire::unknown_agent)?;
+    let pending = usage::pending(&*cx.rt, actor);
     let stored = runtime::query(&*cx.rt, actor, &ReadActivity { since: first.unwrap_or_default() }).await?;
-    let all = stored.plus(&Usage::of(cx.rt.environment()).pending(actor).counts);
+    let all = pending.beside(stored.last_batch).fold(stored.counts, |sum, since| sum.plus(&since.counts));
     Response::json(&Analytics {
         name: known.name,
         agent: caller.did.clone(),

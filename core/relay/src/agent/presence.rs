@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::record::{self, AGENT, OwnProfile, Public, ReadProfile, ReadPublic};
 use super::wire;
 use crate::agent::authentication::Calling;
-use crate::agent::usage::Usage;
+use crate::agent::usage;
 use crate::{Result, Timestamp};
 use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use engine::http::{Cx, Response, Route, handler};
@@ -134,6 +134,7 @@ pub struct Presence {
 
 async fn ping(cx: Cx) -> Result<Response> {
     let caller = cx.caller.agent()?;
+    let pending = usage::pending(&*cx.rt, &caller.actor);
     let profile = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadProfile).await?;
     let OwnProfile { public: Public { name, created, .. }, usage: stored, .. } =
         profile.ok_or_else(wire::unknown_agent)?;
@@ -145,7 +146,7 @@ async fn ping(cx: Cx) -> Result<Response> {
         name,
         status: if shown { "online" } else { "hidden" },
         uptime: Uptime { days: up / DAY, hours: up % DAY / HOUR },
-        message_count: stored.plus(&Usage::of(cx.rt.environment()).pending(&caller.actor).usage).messages,
+        message_count: stored.with(&pending).messages,
         server_time: now.to_string(),
     })
 }

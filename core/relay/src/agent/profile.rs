@@ -8,14 +8,14 @@ use super::deactivate::Deactivate;
 use super::identity::Identity;
 use super::record::{Credentials, OwnProfile, ReadProfile, RegistrationPlace, Update};
 use super::register::{check_capabilities, check_metadata};
-use super::usage::UsageRow;
+use super::usage::{self, Since, UsageRow};
 use super::waiting::ReadRegistration;
 use super::{record, wire};
 use crate::Result;
 use crate::above::Bookkeeping;
 use crate::agent::authentication::Calling;
-use crate::agent::usage::Usage;
 use crate::directory;
+use crate::unwritten::Pending;
 use engine::http::{Cx, Response, Route, handler};
 use engine::runtime;
 
@@ -84,12 +84,10 @@ pub struct Deactivated {
     pub balance_micro: u64,
 }
 
-fn profile(cx: &Cx, caller: &Credentials, own: OwnProfile) -> Result<Response> {
+fn profile(caller: &Credentials, own: OwnProfile, pending: &Pending<Since>) -> Result<Response> {
     let waiting = caller.place != RegistrationPlace::Stands;
     // The counters under the DID belong to the registration that holds it.
-    let pending =
-        if waiting { UsageRow::default() } else { Usage::of(cx.rt.environment()).pending(&caller.actor).usage };
-    let usage = own.usage.plus(&pending);
+    let usage = if waiting { UsageRow::default() } else { own.usage.with(pending) };
     Response::json(&Profile {
         identity: Identity::try_from(own.public)?,
         client_side: caller.client_side,
@@ -106,6 +104,7 @@ fn profile(cx: &Cx, caller: &Credentials, own: OwnProfile) -> Result<Response> {
 /// The profile of `caller`. A registration that waits has only the data that it registered.
 pub(super) async fn of(cx: &Cx, caller: &Credentials) -> Result<Response> {
     let actor = caller.actor.as_str();
+    let pending = usage::pending(&*cx.rt, actor);
     let own = match caller.place {
         RegistrationPlace::Stands => runtime::query(&*cx.rt, actor, &ReadProfile).await?,
         _ => {
@@ -113,7 +112,7 @@ pub(super) async fn of(cx: &Cx, caller: &Credentials) -> Result<Response> {
             runtime::query(&*cx.rt, actor, &read).await?.map(OwnProfile::waiting)
         }
     };
-    profile(cx, caller, own.ok_or_else(wire::unknown_agent)?)
+    profile(caller, own.ok_or_else(wire::unknown_agent)?, &pending)
 }
 
 async fn read(cx: Cx) -> Result<Response> {
@@ -134,8 +133,9 @@ async fn change(cx: Cx) -> Result<Response> {
         reserved = Some(directory::reserve(&*cx.rt, name.clone(), record::did_of(&actor)?).await?);
     }
     let update = Update { name: change.name, capabilities: change.capabilities, metadata, presence: change.presence };
+    let pending = usage::pending(&*cx.rt, &actor);
     let own = directory::settled(&*cx.rt, reserved, runtime::call(&*cx.rt, actor, &update).await).await?;
-    profile(&cx, cx.caller.agent()?, own)
+    profile(cx.caller.agent()?, own, &pending)
 }
 
 async fn deactivate(cx: Cx) -> Result<Response> {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::record::{self, ReadProfile};
 use super::wire;
 use crate::agent::authentication::{self, Calling};
-use crate::agent::usage::Usage;
+use crate::agent::usage;
 use crate::directory::{self, Lookup};
 use crate::{Error, Result, Timestamp};
 use engine::actor::{Entry, Kind, Operation, Turn, operation};
@@ -202,11 +202,11 @@ async fn read(cx: Cx) -> Result<Response> {
     let found = runtime::query(&*cx.rt, directory::shard(&name), &Lookup { name }).await?;
     let (_, did) = found.ok_or_else(unknown)?;
     let actor = crypto::encoding::actor_id(&did);
+    let pending = usage::pending(&*cx.rt, &actor);
     let own = runtime::query(&*cx.rt, actor.as_str(), &ReadProfile).await?.ok_or_else(unknown)?;
     let mut last_seen = None;
     if authentication::recognized(&cx).await?.is_some_and(|caller| caller.actor == actor) {
-        let usage = own.usage.plus(&Usage::of(cx.rt.environment()).pending(&actor).usage);
-        last_seen = usage.last_seen.map(|seen| seen.to_string());
+        last_seen = own.usage.with(&pending).last_seen.map(|seen| seen.to_string());
     }
     let did = wire::did_text(cx.settings(), &did);
     Response::json(&UsernameHolder { username, did, display_name: own.public.name, last_seen })

@@ -5,10 +5,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::peers::{List, Peer};
-use super::{PeerId, actor, key};
+use super::tally::{self, Tally};
+use super::{actor, key};
 use crate::Result;
 use crate::directory::stats::{self, ReadTotals};
-use crate::federation::Tallies;
+use crate::unwritten::Pending;
 use crypto::encoding::encode_base64;
 use engine::http::{Cx, Response, Route, handler};
 use engine::runtime;
@@ -132,9 +133,10 @@ pub struct PeerInfo {
     pub messages_routed: u64,
 }
 
-/// A peer, as everybody may see it.
-pub(super) fn peer_info(cx: &Cx, id: &PeerId, peer: Peer) -> PeerInfo {
-    let tally = peer.tally.plus(&Tallies::of(cx.rt.environment()).pending(id));
+/// A peer, as everybody may see it. `pending` is what its row lacks.
+pub(super) fn peer_info(peer: Peer, pending: Option<&Pending<Tally>>) -> PeerInfo {
+    let since = pending.into_iter().flat_map(|pending| pending.beside(peer.last_batch));
+    let tally = since.fold(peer.tally.clone(), |sum, since| sum.plus(since));
     let status = match (tally.reached, tally.failed) {
         (None, None) => "new",
         (reached, failed) if failed > reached => "unreachable",
@@ -150,7 +152,8 @@ pub(super) fn peer_info(cx: &Cx, id: &PeerId, peer: Peer) -> PeerInfo {
 }
 
 async fn peers(cx: Cx) -> Result<Response> {
+    let pending = tally::pending(&*cx.rt);
     let rows = runtime::query(&*cx.rt, actor().name, &List).await?;
-    let peers: Vec<PeerInfo> = rows.into_iter().map(|(id, peer)| peer_info(&cx, &id, peer)).collect();
+    let peers: Vec<PeerInfo> = rows.into_iter().map(|(id, peer)| peer_info(peer, pending.get(&id))).collect();
     Response::json(&PeerList { total: peers.len(), peers })
 }

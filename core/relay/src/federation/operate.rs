@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::info::peer_info;
 use super::peers::{List, Peer, PutPeer, PutPin, RemovePeer};
+use super::tally::{self, Tally};
 use super::{PeerId, actor, key, peer_id, peer_text};
 use crate::agent::wire;
 use crate::federation::Tallies;
+use crate::unwritten::Pending;
 use crate::webhook::permitted;
 use crate::{Error, Result};
 use crypto::encoding::{decode_base64_array, encode_base64, parse_actor_id, parse_did};
@@ -113,9 +115,9 @@ pub struct RelayKey {
     pub public_key: String,
 }
 
-fn admin_peer(cx: &Cx, id: &PeerId, peer: Peer) -> AdminPeer {
+fn admin_peer(id: &PeerId, peer: Peer, pending: Option<&Pending<Tally>>) -> AdminPeer {
     let (public_key, added_at) = (encode_base64(&peer.key), peer.added.to_string());
-    let info = peer_info(cx, id, peer);
+    let info = peer_info(peer, pending);
     AdminPeer {
         id: peer_text(id),
         url: info.relay_url,
@@ -129,8 +131,9 @@ fn admin_peer(cx: &Cx, id: &PeerId, peer: Peer) -> AdminPeer {
 }
 
 async fn list(cx: Cx) -> Result<Response> {
+    let pending = tally::pending(&*cx.rt);
     let rows = runtime::query(&*cx.rt, actor().name, &List).await?;
-    let peers: Vec<AdminPeer> = rows.into_iter().map(|(id, peer)| admin_peer(&cx, &id, peer)).collect();
+    let peers: Vec<AdminPeer> = rows.into_iter().map(|(id, peer)| admin_peer(&id, peer, pending.get(&id))).collect();
     Response::json(&AdminPeers { total: peers.len(), peers })
 }
 
@@ -157,9 +160,10 @@ async fn put(cx: Cx) -> Result<Response> {
     if name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
         return Err(Error::bad_request("`name` must be at most 128 characters."));
     }
+    let pending = tally::pending(&*cx.rt);
     let (id, peer) = runtime::call(&*cx.rt, actor().name, &PutPeer { url, name, key }).await?;
     Tallies::of(cx.rt.environment()).added();
-    Response::created(&admin_peer(&cx, &id, peer))
+    Response::created(&admin_peer(&id, peer, pending.get(&id)))
 }
 
 /// The peer that the path names by its id or its address.

@@ -12,6 +12,7 @@ use super::{MAX_PEERS, PeerId, peer_id};
 use crate::agent::record::Public;
 use crate::agent::standing::Standing;
 use crate::directory::Did;
+use crate::unwritten::{Batch, BatchNumber};
 use crate::{Error, Result, Timestamp};
 use crypto::encoding::did_bytes;
 use engine::actor::{Kind, Operation, Query, Turn, View};
@@ -38,13 +39,18 @@ pub struct Peer {
     pub tally: Tally,
     /// The id of its deployment, which proofs of its agents name. Learned from the peer when it shows a proof.
     pub deployment: Option<String>,
+    /// The batch of counts that was added to `tally` last.
+    pub last_batch: BatchNumber,
 }
 impl Row for Peer {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
-    /// Version 1 ended before `deployment`.
+    /// Version 1 ended before `deployment`, version 2 before `last_batch`.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        kv::appended(version, 1, bytes, &[0])
+        match version {
+            1 => kv::appended(version, 1, bytes, &[0, 0]),
+            _ => kv::appended(version, 2, bytes, &[0]),
+        }
     }
 }
 
@@ -139,10 +145,11 @@ impl Operation for PutPeer {
         // Two peers that are added at the same time get distinct times, so that their order is fixed.
         let last = others.last().map_or(turn.now, |(_, last)| turn.now.max(last.added.plus(1)));
         let added = known.as_ref().filter(|peer| peer.removed.is_none()).map_or(last, |peer| peer.added);
-        let (agents, tally) = known.map_or_else(Default::default, |peer| (peer.agents, peer.tally));
+        let (agents, tally, last_batch) =
+            known.map_or_else(Default::default, |peer| (peer.agents, peer.tally, peer.last_batch));
         // The deployment id is learned again.
         let Self { url, name, key } = self;
-        let peer = Peer { url, name, key, added, removed: None, agents, tally, deployment: None };
+        let peer = Peer { url, name, key, added, removed: None, agents, tally, deployment: None, last_batch };
         PEERS.put(turn, &(id,), &peer)?;
         // Answers from before this change hold no longer.
         forget_answers(turn)?;
@@ -452,7 +459,7 @@ impl Operation for PutPin {
 /// Adds counts to the tallies of peers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Count {
-    pub since: Vec<(PeerId, Tally)>,
+    pub batches: Vec<(PeerId, Batch<Tally>)>,
 }
 
 impl Operation for Count {
@@ -461,9 +468,11 @@ impl Operation for Count {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        for (id, since) in self.since {
-            if let Some(mut peer) = PEERS.get(turn, &(id,))? {
-                peer.tally = peer.tally.plus(&since);
+        for (id, batch) in self.batches {
+            if let Some(mut peer) = PEERS.get(turn, &(id,))?
+                && batch.is_new_to(&mut peer.last_batch)
+            {
+                peer.tally = peer.tally.plus(&batch.sum);
                 PEERS.put(turn, &(id,), &peer)?;
             }
         }

@@ -1,14 +1,15 @@
 //! Counts for each peer. They decide nothing, so they are kept in memory and written at most once a minute
 //! (decision counts-in-memory), by [`crate::agent::usage::flush`].
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
 use super::peers::Count;
 use super::{MAX_PEERS, PeerId, actor};
+use crate::unwritten::{Pending, Unwritten};
 use crate::{Result, Timestamp};
 use engine::runtime::{self, Environment, Runtime};
 use engine::time::SECOND;
@@ -37,7 +38,7 @@ impl Tally {
 /// Counts that are not written yet, and whether there are any peers.
 #[derive(Debug, Default)]
 pub struct Tallies {
-    sums: Mutex<BTreeMap<PeerId, Tally>>,
+    unwritten: Unwritten<PeerId, Tally>,
     /// Until when this process assumes that there is no peer, in microseconds.
     alone_until: AtomicI64,
 }
@@ -53,11 +54,7 @@ impl Tallies {
 
     /// Adds to the counts of a peer.
     pub fn add(&self, peer: PeerId, happened: &Tally) {
-        let mut all = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() < 2 * MAX_PEERS || all.contains_key(&peer) {
-            let sum = all.entry(peer).or_default();
-            *sum = sum.plus(happened);
-        }
+        self.unwritten.change(&peer, 2 * MAX_PEERS, |sum| *sum = sum.plus(happened));
     }
 
     /// Whether there is no peer.
@@ -84,25 +81,22 @@ impl Tallies {
     pub fn failed(&self, peer: PeerId, now: Timestamp) {
         self.add(peer, &Tally { failed: Some(now), ..Tally::default() });
     }
+}
 
-    /// The counts of one peer that are not written yet.
-    pub fn pending(&self, peer: &PeerId) -> Tally {
-        self.sums.lock().unwrap_or_else(PoisonError::into_inner).get(peer).cloned().unwrap_or_default()
-    }
+/// What the rows of peers may lack. Take it before they are read.
+pub fn pending(rt: &dyn Runtime) -> HashMap<PeerId, Pending<Tally>> {
+    Tallies::of(rt.environment()).unwritten.all_pending(|| rt.random())
 }
 
 /// Writes the counts since the last time. Counts that cannot be written stay for the next time.
 pub async fn flush(rt: &dyn Runtime) -> Result<()> {
     let tallies = Tallies::of(rt.environment());
-    let since: Vec<(PeerId, Tally)> =
-        std::mem::take(&mut *tallies.sums.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect();
-    if since.is_empty() {
+    let batches = tallies.unwritten.send(|| rt.random());
+    if batches.is_empty() {
         return Ok(());
     }
-    let count = Count { since };
-    let written = runtime::call(rt, actor().name, &count).await;
-    if written.is_err() {
-        count.since.iter().for_each(|(peer, tally)| tallies.add(*peer, tally));
-    }
-    written
+    let count = Count { batches };
+    runtime::call(rt, actor().name, &count).await?;
+    count.batches.iter().for_each(|(peer, batch)| tallies.unwritten.written(peer, batch));
+    Ok(())
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Endorse, Level, ReadTrust, TrustRecord, Trusted};
 use crate::agent::authentication;
 use crate::agent::record::ReadProfile;
-use crate::agent::usage::Usage;
+use crate::agent::usage;
 use crate::agent::wire;
 use crate::directory::leaderboard::{self, Best, Leaderboard};
 use crate::{Error, Result};
@@ -131,10 +131,11 @@ async fn read(cx: Cx) -> Result<Response> {
     let actor = wire::known_actor(cx.settings(), &did)?;
     let known = runtime::query(&*cx.rt, actor.as_str(), &ReadTrust).await?.ok_or_else(wire::unknown_agent)?;
     let mut messages = None;
+    let pending = usage::pending(&*cx.rt, &actor);
     if authentication::recognized(&cx).await?.is_some_and(|caller| caller.actor == actor)
         && let Some(own) = runtime::query(&*cx.rt, actor.as_str(), &ReadProfile).await?
     {
-        messages = Some(own.usage.plus(&Usage::of(cx.rt.environment()).pending(&actor).usage).messages);
+        messages = Some(own.usage.with(&pending).messages);
     }
     Response::json(&trust(did, known, messages))
 }
