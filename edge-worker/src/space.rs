@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use heliograph_core::app::PROGRAM;
-use heliograph_core::engine::actor::host::{self, Due, Outcome};
+use heliograph_core::engine::actor::host::{self, Due, Finished};
 use heliograph_core::engine::actor::{ActorId, Call, Delivery, Memo, Receipt, View};
 use heliograph_core::engine::kv::Batch;
 use heliograph_core::{Error, Result, Timestamp};
@@ -87,7 +87,7 @@ impl Space {
 
     /// Runs `run` on the rows and commits its changes. The second part of the result is true if something is due at
     /// once; an outer `Err` means that nothing happened.
-    pub fn step<T>(self: &Rc<Self>, run: impl FnOnce(&host::Space<'_>) -> Outcome<T>) -> Result<(Result<T>, bool)> {
+    pub fn step<T>(self: &Rc<Self>, run: impl FnOnce(&host::Space<'_>) -> Finished<T>) -> Result<(Result<T>, bool)> {
         let settings = environment::settings(&self.env)?;
         let now = clock::now();
         let space = host::Space {

@@ -31,7 +31,7 @@ pub const WAITS: [&str; 18] = [
 
 /// What a change of the settings does, in words.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct Reloaded {
     /// Each with its value before and now; secrets by their names.
     pub changed: Vec<String>,
     /// Names of those that wait for the next start.
@@ -39,8 +39,8 @@ pub struct Outcome {
 }
 
 /// The settings that can be in force from here on, when these are wanted.
-fn in_force(wanted: &Settings, running: &Settings) -> (Settings, Outcome) {
-    let (mut settings, mut outcome) = (wanted.clone(), Outcome::default());
+fn in_force(wanted: &Settings, running: &Settings) -> (Settings, Reloaded) {
+    let (mut settings, mut outcome) = (wanted.clone(), Reloaded::default());
     // Whether connections have TLS is a part of the listener; which certificate it shows is none.
     let encrypts = |settings: &Settings| !settings.tls_certificate.is_empty();
     let turns = encrypts(wanted) != encrypts(running);
@@ -65,7 +65,7 @@ fn in_force(wanted: &Settings, running: &Settings) -> (Settings, Outcome) {
 
 impl Native {
     /// Puts settings in force that are right. The error is for the operator, and then nothing has changed.
-    pub fn put_in_force(&self, wanted: &Settings) -> Result<Outcome, String> {
+    pub fn put_in_force(&self, wanted: &Settings) -> Result<Reloaded, String> {
         let running = &self.environment().settings;
         let (settings, outcome) = in_force(wanted, running);
         let admin_key = match settings.admin_key.as_str() {
@@ -81,7 +81,7 @@ impl Native {
 }
 
 /// Says in the log what a change of the settings did.
-pub fn tell(outcome: &Outcome) {
+pub fn tell(outcome: &Reloaded) {
     match outcome.changed.is_empty() {
         true => log::info!("settings read again; nothing has changed"),
         false => log::info!("settings read again; changed: {}", outcome.changed.join(", ")),

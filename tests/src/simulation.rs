@@ -14,7 +14,7 @@ use bytes::Bytes;
 use heliograph_core::app::PROGRAM;
 use heliograph_core::crypto::Secret;
 use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
-use heliograph_core::engine::actor::host::{self, Due, Outcome, Space, Work};
+use heliograph_core::engine::actor::host::{self, Due, Finished, Space, Work};
 use heliograph_core::engine::actor::{ActorId, Call, Delivery, Receipt, View};
 use heliograph_core::engine::http::Ready;
 use heliograph_core::engine::http::{Request, Response};
@@ -250,7 +250,7 @@ impl State {
         &mut self,
         actor: &ActorId,
         settings: &Settings,
-        body: impl FnOnce(&Space<'_>) -> Outcome<T>,
+        body: impl FnOnce(&Space<'_>) -> Finished<T>,
     ) -> Result<T> {
         let seed = self.dice.bytes();
         let fails = self.dice.chance(self.weather.failed_write);

@@ -10,7 +10,7 @@ use super::envelope::{self, Content, Envelope};
 use super::log::{Event, Note, What, canonical, event};
 use super::pay::keeps_failure;
 use super::reason::{Reason, Refusal, Ruled, ensure};
-use super::rows::{Id, Micro, Outcome, Payment, Space, Wallet, id};
+use super::rows::{Id, Micro, Payment, Settlement, Space, Wallet, id};
 use super::submit::{Submission, SubmissionResult};
 use crate::{Error, Result, Timestamp};
 use engine::kv::Read;
@@ -267,7 +267,7 @@ impl<'a> Opened<'a> {
             memo: self.memo(part.index),
             has_text: self.memos.iter().any(Option::is_some),
             at: part.at,
-            outcome: Outcome::Settled { sender: part.sender, recipient: part.recipient },
+            outcome: Settlement::Settled { sender: part.sender, recipient: part.recipient },
             hash: event.hash(),
             signature: signed.signature.clone(),
             issued_at: detail("issued_at").ok_or_else(unreadable)?,

@@ -285,7 +285,10 @@ pub fn time(text: &str) -> Option<Timestamp> {
     civil.then(|| Timestamp::parse(text)).flatten()
 }
 
-/// Whether a text is a slug: `^[a-z0-9][a-z0-9._-]{0,63}$`.
+/// What a slug looks like.
+pub const SLUG: &str = "^[a-z0-9][a-z0-9._-]{0,63}$";
+
+/// Whether a text is a [`SLUG`].
 pub fn is_slug(text: &str) -> bool {
     let inside = |c: u8| matches!(c, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-');
     (1..=64).contains(&text.len()) && text.bytes().all(inside) && !text.starts_with(['.', '_', '-'])

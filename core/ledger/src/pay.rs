@@ -6,7 +6,7 @@ use super::envelope::{Common, Content, Envelope, Faucet, Transfer};
 use super::log::{Event, Note, What, event};
 use super::reason::{Reason, Ruled, ensure};
 use super::rows::{
-    Book, FAILURES, FAUCET, FAUCET_BY_ADDRESS, FAUCET_UNTIL, Grant, Id, Micro, Outcome, Payment, Space, id,
+    Book, FAILURES, FAUCET, FAUCET_BY_ADDRESS, FAUCET_UNTIL, Grant, Id, Micro, Payment, Settlement, Space, id,
 };
 use super::submit::{Submission, SubmissionResult};
 use crate::{Error, Result, Timestamp};
@@ -56,8 +56,8 @@ fn shown(brand: &str, event: &Event, common: Common, transfer: Transfer) -> Resu
     let signed = event.signed.as_ref().ok_or_else(unreadable)?;
     let after = |did: &str| name_of(brand, did).and_then(|name| event.change(name)).map(|change| change.balance_after);
     let outcome = match (event.reason, after(&transfer.from), after(&transfer.to)) {
-        (Some(reason), ..) => Outcome::Failed(reason),
-        (None, Some(sender), Some(recipient)) => Outcome::Settled { sender, recipient },
+        (Some(reason), ..) => Settlement::Failed(reason),
+        (None, Some(sender), Some(recipient)) => Settlement::Settled { sender, recipient },
         _ => return Err(unreadable()),
     };
     Ok(Payment {

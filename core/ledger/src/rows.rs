@@ -243,7 +243,7 @@ pub struct Payment {
     /// Whether the signed envelope has any text; in a batch this may be the text of another transfer.
     pub has_text: bool,
     pub at: Timestamp,
-    pub outcome: Outcome,
+    pub outcome: Settlement,
     /// SHA-256 of the signed bytes.
     pub hash: [u8; 32],
     #[serde(with = "engine::kv::bytes")]
@@ -256,7 +256,7 @@ pub struct Payment {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
+pub enum Settlement {
     /// The balances after it are kept, so that the first answer can be given again.
     Settled {
         sender: Micro,

@@ -20,7 +20,7 @@ use crate::agent::stream::{Emission, Hub, OpenStream, StreamId};
 use crate::{Error, Result, Timestamp};
 use crypto::Secret;
 use crypto::sealing::{KeyRing, MasterKey};
-use engine::actor::host::{self, Outcome, Space, Work};
+use engine::actor::host::{self, Finished, Space, Work};
 use engine::actor::{ActorId, Call, Delivery, Kind, Memo, View};
 use engine::deployment;
 use engine::http::Ready;
@@ -300,7 +300,7 @@ impl State {
         &mut self,
         settings: &Settings,
         actor: &ActorId,
-        run: impl FnOnce(&Space<'_>) -> Outcome<T>,
+        run: impl FnOnce(&Space<'_>) -> Finished<T>,
     ) -> Result<T> {
         let mut seed = [0; 32];
         self.random.fill_bytes(&mut seed);

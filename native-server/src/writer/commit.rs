@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use heliograph_core::app::PROGRAM;
-use heliograph_core::engine::actor::host::{self, Due, Outcome, Space, Work};
+use heliograph_core::engine::actor::host::{self, Due, Finished, Space, Work};
 use heliograph_core::engine::actor::{ActorId, Call, Delivery, Receipt};
 use heliograph_core::engine::documents::Document;
 use heliograph_core::engine::kv::Read;
@@ -172,7 +172,7 @@ impl<'t> Commit<'t> {
 
     /// Runs one step of an actor and applies its batch. A panic inside becomes an internal error: the overlay with its
     /// changes is dropped, and nothing else has seen them.
-    fn run<T>(&mut self, actor: &ActorId, step: impl FnOnce(&Space<'_>) -> Outcome<T>) -> Result<Result<T>, Fault> {
+    fn run<T>(&mut self, actor: &ActorId, step: impl FnOnce(&Space<'_>) -> Finished<T>) -> Result<Result<T>, Fault> {
         let seed = self.seeds.next()?;
         let outcome = self.read(actor, |rows| {
             let space = Space { program: &PROGRAM, actor, rows, now: clock::now(), seed, settings: self.settings };

@@ -39,6 +39,9 @@ pub const NETWORK: &str =
 /// No control characters.
 pub const LINE: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
 
+/// What the code of a country looks like: ISO 3166-1 alpha-2, in any case.
+pub const COUNTRY_PATTERN: &str = "^[A-Za-z]{2}$";
+
 /// Years from 1970 on.
 const KNOWN_TIME: &str = "^(19[7-9]|[2-9][0-9]{2})[0-9]-";
 
@@ -183,7 +186,7 @@ impl Param {
             Shape::Time => json!({ "type": "string", "format": "date-time" }),
             Shape::KnownTime => json!({ "type": "string", "format": "date-time", "pattern": KNOWN_TIME }),
             Shape::Day => json!({ "type": "string", "format": "date" }),
-            Shape::Country => json!({ "type": "string", "pattern": "^[A-Za-z]{2}$" }),
+            Shape::Country => json!({ "type": "string", "pattern": COUNTRY_PATTERN }),
         };
         if let Some(default) = self.default {
             schema["default"] = self.value(default);

@@ -36,7 +36,7 @@ pub const INTERNET: &str = "internet";
 
 /// A measured event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
+pub struct MeasuredEvent {
     /// Platform slug, service or domain.
     pub subject: String,
     pub found: BlockingEvent,
@@ -67,7 +67,7 @@ impl Row for Silence {}
 #[derive(Debug, Clone, PartialEq)]
 pub struct Combined<'a> {
     pub subject: String,
-    pub measured: Vec<&'a Measured>,
+    pub measured: Vec<&'a MeasuredEvent>,
     pub silences: Vec<&'a Silence>,
     pub events: Vec<&'a Event>,
     /// If nothing was measured: the subjects of the services that the incident is about. Its reports may name others
@@ -159,7 +159,7 @@ fn is_connectivity(event: &Event) -> bool {
 
 /// The incidents, in the order of their beginning; `listed` are the platforms of target lists.
 pub fn combine<'a>(
-    measured: &'a [Measured],
+    measured: &'a [MeasuredEvent],
     silences: &'a [Silence],
     events: &'a [Event],
     listed: &'a [Tracked],
@@ -222,17 +222,17 @@ fn ends_with(a: &BlockingEvent, b: &BlockingEvent) -> bool {
 
 /// Divides the events: first those that were there when first measured and that no report names, then all others.
 fn unseen<'a>(
-    measured: &'a [Measured],
+    measured: &'a [MeasuredEvent],
     events: &'a [Event],
     listed: &'a [Tracked],
-) -> (Vec<&'a Measured>, Vec<&'a Measured>) {
+) -> (Vec<&'a MeasuredEvent>, Vec<&'a MeasuredEvent>) {
     let mut reported: BTreeMap<&str, Vec<(i64, i64)>> = BTreeMap::new();
     for event in events.iter().filter(|event| !is_connectivity(event)) {
         for name in &event.services {
             reported.entry(service(name, listed)).or_default().push(interval(event));
         }
     }
-    let is_reported = |one: &Measured| {
+    let is_reported = |one: &MeasuredEvent| {
         let hours = reported.get(one.subject.as_str()).into_iter().flatten();
         hours.into_iter().any(|hours| overlap(*hours, (one.found.start, one.found.end)))
     };
@@ -241,7 +241,7 @@ fn unseen<'a>(
 
 /// Puts the events that were there when first measured into lists, by source. The source of an event is the first one,
 /// if several saw it.
-fn lists<'a>(mut measured: Vec<&'a Measured>, listed: &[Tracked]) -> Vec<Combined<'a>> {
+fn lists<'a>(mut measured: Vec<&'a MeasuredEvent>, listed: &[Tracked]) -> Vec<Combined<'a>> {
     measured.sort_by(|a, b| (a.found.start, &a.subject).cmp(&(b.found.start, &b.subject)));
     let of = |found: &BlockingEvent| (found.sources.first().copied(), is_narrow(found));
     let mut lists: Vec<(&BlockingEvent, Combined<'a>)> = Vec::new();
@@ -262,9 +262,9 @@ fn lists<'a>(mut measured: Vec<&'a Measured>, listed: &[Tracked]) -> Vec<Combine
 }
 
 /// Platforms stay alone; similar single domains come together.
-fn similar(mut order: Vec<&Measured>) -> Vec<Combined<'_>> {
+fn similar(mut order: Vec<&MeasuredEvent>) -> Vec<Combined<'_>> {
     let is_domain =
-        |measured: &&Measured| Platform::by_slug(&measured.subject).is_none() && measured.subject.contains('.');
+        |measured: &&MeasuredEvent| Platform::by_slug(&measured.subject).is_none() && measured.subject.contains('.');
     order.sort_by(|a, b| (a.found.start, &a.subject).cmp(&(b.found.start, &b.subject)));
     let mut all: Vec<Combined<'_>> = Vec::new();
     // Leaders that may still take others: the index in `all`, the event, its method and its networks.

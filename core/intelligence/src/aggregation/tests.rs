@@ -52,13 +52,13 @@ fn table(rows: &[Value], x: &str, y: &str) -> BTreeMap<(String, String), u64> {
 }
 
 /// A measurement of a given file: its day, network, and the host of its input or else its test.
-type Measured = (String, String, String);
+type GivenRow = (String, String, String);
 
 /// All measurements of the given files that count at a target, read without the importer: the rows of one measurement
 /// have the same report, input and time. Rows of a page that a link of another host leads to count at no target, because
 /// the files have no rows of the link itself.
-fn measured() -> Option<Vec<Measured>> {
-    let mut found: BTreeMap<(String, String, String), Measured> = BTreeMap::new();
+fn measured() -> Option<Vec<GivenRow>> {
+    let mut found: BTreeMap<(String, String, String), GivenRow> = BTreeMap::new();
     for name in ["telegram", "web_connectivity"] {
         let mut text = Vec::new();
         let packed = real_data(&format!("ooni/observations_KE_2023_{name}.csv.gz"))?;
@@ -93,7 +93,7 @@ fn counts_of_kenya_are_those_of_the_given_files() {
     for name in ["telegram", "web_connectivity"] {
         import(&server, &real_data(&format!("ooni/observations_KE_2023_{name}.csv.gz")).unwrap());
     }
-    let expected = |of: &dyn Fn(&Measured) -> (String, String), only: &dyn Fn(&Measured) -> bool| {
+    let expected = |of: &dyn Fn(&GivenRow) -> (String, String), only: &dyn Fn(&GivenRow) -> bool| {
         let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
         measured.iter().filter(|one| only(one)).for_each(|one| *counts.entry(of(one)).or_default() += 1);
         counts
@@ -102,23 +102,23 @@ fn counts_of_kenya_are_those_of_the_given_files() {
         let query = format!("probe_cc=KE&{ALL}&time_grain=day&axis_x={x}&axis_y={y}{more}");
         table(&result(&server, &query), x, y)
     };
-    let any = |_: &Measured| true;
-    let day_and_network = |(day, asn, _): &Measured| (day.clone(), asn.clone());
+    let any = |_: &GivenRow| true;
+    let day_and_network = |(day, asn, _): &GivenRow| (day.clone(), asn.clone());
     assert_eq!(by("measurement_start_day", "probe_asn", ""), expected(&day_and_network, &any));
-    let network_and_domain = |(_, asn, domain): &Measured| (asn.clone(), domain.clone());
+    let network_and_domain = |(_, asn, domain): &GivenRow| (asn.clone(), domain.clone());
     assert_eq!(by("probe_asn", "domain", ""), expected(&network_and_domain, &any));
-    let day_and_domain = |(day, _, domain): &Measured| (day.clone(), domain.clone());
+    let day_and_domain = |(day, _, domain): &GivenRow| (day.clone(), domain.clone());
     assert_eq!(by("measurement_start_day", "domain", ""), expected(&day_and_domain, &any));
     // One domain, one test, one network, some days.
     for (more, only) in [
-        ("&domain=telegram.org", (&|one: &Measured| one.2 == "telegram.org") as &dyn Fn(&Measured) -> bool),
+        ("&domain=telegram.org", (&|one: &GivenRow| one.2 == "telegram.org") as &dyn Fn(&GivenRow) -> bool),
         ("&test_name=telegram", &|one| one.2 == "telegram/pool"),
         ("&test_name=web_connectivity", &|one| one.2 != "telegram/pool"),
         ("&probe_asn=AS33771,12455", &|one| one.1 == "33771" || one.1 == "12455"),
     ] {
         assert_eq!(by("measurement_start_day", "probe_asn", more), expected(&day_and_network, only), "{more}");
     }
-    let inside = |(day, ..): &Measured| ("2023-11-08".."2023-11-10").contains(&day.as_str());
+    let inside = |(day, ..): &GivenRow| ("2023-11-08".."2023-11-10").contains(&day.as_str());
     let two_days = total(&server, "probe_cc=ke&since=2023-11-08&until=2023-11-10");
     assert_eq!(two_days["measurement_count"], measured.iter().filter(|one| inside(one)).count());
     // All countries that know the domain: here it is one.

@@ -17,7 +17,7 @@ use engine::limits::Rate;
 use engine::runtime;
 use facts::starter::Country;
 use relay::agent::{custody, wire};
-use relay::webhook::{self, DeliveryList, Hook, Id, Outcome, PURPOSE, Replayed, RotatedSecret, permitted};
+use relay::webhook::{self, Attempt, DeliveryList, Hook, Id, PURPOSE, Replayed, RotatedSecret, permitted};
 
 pub const ROUTES: &[Route] = &[
     Route::post("/api/alerts/subscribe", handler!(subscribe))
@@ -362,8 +362,8 @@ async fn webhook_test(cx: Cx) -> Result<Response> {
     let (began, said) = (rt.now(), test(rt.now(), &cx.settings().base_url())?);
     let outcome = webhook::post(rt, &url, &id, &said, Some(&secret), None).await?;
     let status_code = match outcome {
-        Outcome::Status(status) => Some(status),
-        Outcome::Failed | Outcome::Gone => None,
+        Attempt::Status(status) => Some(status),
+        Attempt::Failed | Attempt::Gone => None,
     };
     Response::json(&TestResult {
         delivered: status_code.is_some_and(|status| (200..300).contains(&status)),

@@ -10,7 +10,7 @@ use super::counts::{self, DayRow, day};
 use super::dbscan::{Clusters, Point, cluster, core_distance, reach, standardise};
 use super::features::{FEATURES, window};
 use crate::country::{ordered_days, strictest, summary};
-use crate::forecast::metrics::{Outcome, figures};
+use crate::forecast::metrics::{Scored, figures};
 use crate::{Result, Timestamp, world};
 use engine::actor::View;
 use engine::documents::Rendered;
@@ -80,9 +80,9 @@ pub fn judge(days: &BTreeMap<u32, DayRow>, now: Timestamp) -> Option<DayJudgemen
 /// either.
 fn auc(looked: &ClusteredWindow, ordered: impl Fn(u32) -> bool) -> Option<f64> {
     let outcome = |(day, reach): (&u32, &Option<f64>)| {
-        Some(Outcome { probability: score((*reach)?, looked.eps), happened: ordered(*day) })
+        Some(Scored { probability: score((*reach)?, looked.eps), happened: ordered(*day) })
     };
-    let outcomes: Vec<Outcome> = looked.days.iter().zip(&looked.reach).filter_map(outcome).collect();
+    let outcomes: Vec<Scored> = looked.days.iter().zip(&looked.reach).filter_map(outcome).collect();
     let figures = figures(&outcomes);
     let least = figures.positives.min(figures.rows - figures.positives);
     figures.auc.filter(|_| least >= u64::from(AUC_LEAST_DAYS)).map(round)

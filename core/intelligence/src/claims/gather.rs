@@ -135,7 +135,7 @@ impl<'c> Claimed<'c> {
     async fn judged(
         self,
         incidents: Vec<Incident>,
-        (mut findings, detection): Measured,
+        (mut findings, detection): TimedFindings,
         network: Option<OnNetwork>,
     ) -> Result<CheckedClaim<'c>> {
         let named = |one: &Incident| network.as_ref().is_none_or(|network| network.is_of(one, self.period));

@@ -57,7 +57,7 @@ use parse::{Claim, Reading, Sentence};
 use part::Part;
 use places::{Area, How, Mention};
 use relative::{Later, days_counted, later};
-use sources::{DatedDetection, Measured, OnNetwork};
+use sources::{DatedDetection, OnNetwork, TimedFindings};
 use stance::{ClauseStance, Kind, Sense, Stance, meanings};
 use subjects::{NamedTopic, SOCIAL_MEDIA, Topic};
 use when::{Span, When};

@@ -115,9 +115,9 @@ pub fn together(found: &[Findings]) -> (Findings, BlockedOfDecided) {
     (findings, BlockedOfDecided { blocked, decided })
 }
 
-pub type Measured = (Findings, Option<DatedDetection>);
+pub type TimedFindings = (Findings, Option<DatedDetection>);
 
-pub async fn measured(claim: &Claimed<'_>, subject: &Subject) -> Result<Measured> {
+pub async fn measured(claim: &Claimed<'_>, subject: &Subject) -> Result<TimedFindings> {
     let (period, over) = (claim.period, claim.stance.over);
     let days = claim.history(subject).await?;
     // The verdict of a day looks back; a claim about days needs a vote of these days.
@@ -302,7 +302,7 @@ pub fn resolve(reading: &Reading, seen: &[DatedDetection], incidents: &[Incident
 }
 
 /// The verdict of a network for a period: that of its last blocked day, else of its end; and the answer that it is in.
-pub fn on_network(on: &mut OnNetwork, seen: &[DatedDetection], claim: &Claimed<'_>) -> Measured {
+pub fn on_network(on: &mut OnNetwork, seen: &[DatedDetection], claim: &Claimed<'_>) -> TimedFindings {
     let when = claim.reading.when;
     let at_end = claim.stance.over || claim.period.at_end;
     let fresh = |answer: &NetworkAnswer| when.is_none_or(|when| at_end || answer.last_checked >= when.start());

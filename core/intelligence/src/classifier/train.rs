@@ -14,7 +14,7 @@ use super::constants::{
 use crate::anomaly::dbscan::{Point, WIDTH};
 use crate::forecast::history::start;
 use crate::forecast::logistic::{Logistic, Sample, fit};
-use crate::forecast::metrics::{Figures, Outcome, figures};
+use crate::forecast::metrics::{Figures, Scored, figures};
 use crate::world::EventMark;
 
 /// The days that an event labels. `None` for raw outages and for events that nobody is known to have ordered.
@@ -73,12 +73,12 @@ fn learn_from<'a>(days: impl Iterator<Item = &'a Day>) -> Option<Logistic> {
 }
 
 /// The threshold with the best F1, and that F1.
-fn best(outcomes: &[Outcome]) -> (f64, f64) {
+fn best(outcomes: &[Scored]) -> (f64, f64) {
     let mut sorted = outcomes.to_vec();
     sorted.sort_by(|a, b| b.probability.total_cmp(&a.probability));
     let all = sorted.iter().filter(|outcome| outcome.happened).count() as f64;
     let (mut hits, mut alarms, mut found) = (0.0, 0.0, (1.0, 0.0));
-    for tied in sorted.chunk_by(Outcome::ties) {
+    for tied in sorted.chunk_by(Scored::ties) {
         hits += tied.iter().filter(|outcome| outcome.happened).count() as f64;
         alarms += tied.len() as f64;
         let f1 = 2.0 * hits / (alarms + all);
@@ -125,8 +125,8 @@ pub fn learn(days: &[Day]) -> Result<Learned, String> {
         ));
     }
     let candidate = learn_from(old.into_iter()).ok_or("the earlier days are all alike")?;
-    let judged = |day: &Day| Outcome { probability: candidate.probability(&day.point), happened: day.happened };
-    let outcomes: Vec<Outcome> = new.iter().map(|day| judged(day)).collect();
+    let judged = |day: &Day| Scored { probability: candidate.probability(&day.point), happened: day.happened };
+    let outcomes: Vec<Scored> = new.iter().map(|day| judged(day)).collect();
     let held_out = figures(&outcomes);
     if held_out.brier_skill.is_none_or(|skill| skill <= 0.0) {
         return Err(

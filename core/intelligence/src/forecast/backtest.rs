@@ -8,7 +8,7 @@ use super::conformal::{Conformal, Coverage, Set, TARGET_MISS};
 use super::features::{Question, features, rate};
 use super::history::History;
 use super::isotonic;
-use super::metrics::{self, Budget, Figures, Outcome, Top, figures};
+use super::metrics::{self, Budget, Figures, Scored, Top, figures};
 use super::panel::{Horizon, Knowledge, countries, first_of_year, label, question, train, year_of};
 use facts::starter::Country;
 
@@ -26,7 +26,7 @@ const LEAST_OF_A_KIND: u64 = 5;
 struct Tested {
     country: usize,
     day: i32,
-    outcome: Outcome,
+    outcome: Scored,
     /// Nothing started in the 30 days before, even if that was not known at the time.
     hard: bool,
     /// Something had started in the country before.
@@ -126,7 +126,7 @@ pub fn backtest(history: &History, from: i64, to: i64, until: i32) -> Result<Bac
     }
     let pooled: Vec<Tested> = fresh.iter().flat_map(|(_, rows)| rows.iter().copied()).collect();
     let pooled_frozen: Vec<Tested> = frozen.iter().flat_map(|(_, rows)| rows.iter().copied()).collect();
-    let outcomes: Vec<Outcome> = pooled.iter().map(|row| row.outcome).collect();
+    let outcomes: Vec<Scored> = pooled.iter().map(|row| row.outcome).collect();
     let mut days: Vec<i32> = pooled.iter().map(|row| row.day).collect();
     days.sort_unstable();
     days.dedup();
@@ -180,7 +180,7 @@ fn test(
     rows.map(|(day, country)| Tested {
         country,
         day,
-        outcome: Outcome {
+        outcome: Scored {
             probability: forecast(question(country, day, Horizon::WEEK, knowledge)),
             happened: label(history, country, day, Horizon::WEEK),
         },
@@ -190,7 +190,7 @@ fn test(
     .collect()
 }
 
-fn outcomes(rows: &[Tested], pass: impl Fn(&Tested) -> bool) -> Vec<Outcome> {
+fn outcomes(rows: &[Tested], pass: impl Fn(&Tested) -> bool) -> Vec<Scored> {
     rows.iter().filter(|row| pass(row)).map(|row| row.outcome).collect()
 }
 
@@ -268,7 +268,7 @@ fn baselines<'h>(history: &'h History, years: &[(i64, Vec<Tested>)]) -> Vec<Base
         for (year, tested) in years {
             let forecast = make(first_of_year(*year));
             rows.extend(tested.iter().map(|row| {
-                let outcome = Outcome { probability: forecast(row), ..row.outcome };
+                let outcome = Scored { probability: forecast(row), ..row.outcome };
                 Tested { outcome, ..*row }
             }));
         }

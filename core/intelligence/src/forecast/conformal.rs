@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::metrics::Outcome;
+use super::metrics::Scored;
 
 /// Share of the cases of a class that their sets may miss.
 pub const TARGET_MISS: f64 = 0.1;
@@ -106,13 +106,13 @@ impl Set {
 
 impl Conformal {
     /// Starts from earlier forecasts and their outcomes.
-    pub fn new(outcomes: impl IntoIterator<Item = Outcome>) -> Conformal {
+    pub fn new(outcomes: impl IntoIterator<Item = Scored>) -> Conformal {
         let (event, quiet) = scores(outcomes);
         Conformal { event: Class::new(event), quiet: Class::new(quiet) }
     }
 
     /// Replaces the earlier forecasts with newer ones; the alphas stay.
-    pub fn renew(&mut self, outcomes: impl IntoIterator<Item = Outcome>) {
+    pub fn renew(&mut self, outcomes: impl IntoIterator<Item = Scored>) {
         let (event, quiet) = scores(outcomes);
         self.event.renew(event);
         self.quiet.renew(quiet);
@@ -151,7 +151,7 @@ fn thinned(sorted: Vec<f64>) -> Vec<f64> {
 }
 
 /// The probabilities that forecasts gave to the class of their outcome, by class.
-fn scores(outcomes: impl IntoIterator<Item = Outcome>) -> (Vec<f64>, Vec<f64>) {
+fn scores(outcomes: impl IntoIterator<Item = Scored>) -> (Vec<f64>, Vec<f64>) {
     let (mut event, mut quiet) = (Vec::new(), Vec::new());
     for outcome in outcomes {
         match outcome.happened {

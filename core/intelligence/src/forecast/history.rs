@@ -48,7 +48,7 @@ pub fn start(source: u8, mark: &EventMark) -> Option<Start> {
 
 /// Measurements of a country at the end of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct MeasuredDay {
     /// Days since the epoch.
     pub day: u32,
     /// Share of the measurements within the age limit that vote blocked, in ten-thousandths.
@@ -63,7 +63,7 @@ pub struct Beside {
     /// Days since the epoch of elections that are more than local, past and future.
     pub elections: Vec<(String, i32)>,
     /// Oldest first.
-    pub measured: Vec<(String, Vec<Measured>)>,
+    pub measured: Vec<(String, Vec<MeasuredDay>)>,
     /// Reports of people: country, day, and whether something began in the seven days after it.
     pub reported: Vec<(String, i32, bool)>,
     /// The newest start of a table that is kept systematically, if there is one. Starts that an operator recorded later
@@ -110,7 +110,7 @@ pub struct History {
     total: usize,
     /// For each country: days of elections, ascending, and measurements, oldest first.
     elections: Vec<Vec<i32>>,
-    measured: Vec<Vec<Measured>>,
+    measured: Vec<Vec<MeasuredDay>>,
     /// By country and day.
     reported: BTreeMap<(usize, i32), bool>,
 }
@@ -314,7 +314,7 @@ impl History {
         let (now, before) = (at(day)?, at(day - 7)?);
         let weeks: Option<Vec<f64>> = (0..28).map(|back| at(day - back).map(|of| f64::from(of.week))).collect();
         let usual = super::metrics::median(weeks?)?;
-        let share = |of: &Measured| f64::from(of.blocked) / 10_000.0;
+        let share = |of: &MeasuredDay| f64::from(of.blocked) / 10_000.0;
         let volume = ((f64::from(now.week) + 1.0) / (usual + 1.0)).ln();
         Some(Drift { blocked: share(now) - share(before), volume })
     }

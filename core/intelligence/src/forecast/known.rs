@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::history::{Beside, History, Measured, Start, start};
+use super::history::{Beside, History, MeasuredDay, Start, start};
 use super::{reports, store};
 use crate::world::{CountrySummary, EventHistory};
 use crate::{Error, Result, Timestamp, elections};
@@ -17,7 +17,7 @@ const MEASURED: Table<(String,), Days> = Table::new(47);
 const KEPT_DAYS: u32 = 3 * 366;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Days(Vec<Measured>);
+struct Days(Vec<MeasuredDay>);
 impl Row for Days {}
 
 /// Keeps the day's measurements from a country's summary.
@@ -26,7 +26,7 @@ pub fn note(turn: &mut Turn<'_>, summary: &CountrySummary) -> Result<()> {
     let key = (summary.country.clone(),);
     let mut days = MEASURED.get(turn, &key)?.unwrap_or_default().0;
     let blocked = (summary.anomaly_rate.clamp(0.0, 1.0) * 10_000.0).round() as u16;
-    let row = Measured { day, blocked, week: u32::try_from(summary.week).unwrap_or(u32::MAX) };
+    let row = MeasuredDay { day, blocked, week: u32::try_from(summary.week).unwrap_or(u32::MAX) };
     if days.last() == Some(&row) || (summary.recent == 0 && days.is_empty()) {
         return Ok(());
     }

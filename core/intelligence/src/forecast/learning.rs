@@ -7,7 +7,7 @@ use super::conformal::Conformal;
 use super::features::features;
 use super::history::History;
 use super::logistic::Logistic;
-use super::metrics::{Confusion, Outcome, figures};
+use super::metrics::{Confusion, Scored, figures};
 use super::model::{HeldOut, Model, poisson};
 use super::panel::{Horizon, Knowledge, countries, label, question, train};
 use crate::Timestamp;
@@ -171,7 +171,7 @@ fn hold_out(
         let asked = question(country, day, Horizon::WEEK, knowledge);
         let row = features(history, asked);
         let happened = label(history, country, day, Horizon::WEEK);
-        let outcome = |probability: f64| Outcome { probability, happened };
+        let outcome = |probability: f64| Scored { probability, happened };
         ours.push(outcome(candidate.probability(&row)));
         rates.push(outcome(poisson(history, asked)));
         theirs.extend(served.map(|served| outcome(served.probability(&row))));

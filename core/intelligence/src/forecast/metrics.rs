@@ -11,15 +11,15 @@ const TIE: f64 = 1e-9;
 
 /// A probability and its outcome.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outcome {
+pub struct Scored {
     /// 0-1.
     pub probability: f64,
     pub happened: bool,
 }
 
-impl Outcome {
+impl Scored {
     /// Whether two outcomes have the same rank.
-    pub fn ties(&self, other: &Outcome) -> bool {
+    pub fn ties(&self, other: &Scored) -> bool {
         (self.probability - other.probability).abs() <= TIE
     }
 
@@ -44,7 +44,7 @@ pub struct Confusion {
 
 impl Confusion {
     /// Counts one outcome.
-    pub fn add(&mut self, outcome: &Outcome) {
+    pub fn add(&mut self, outcome: &Scored) {
         let count = match (outcome.probability >= ALERT, outcome.happened) {
             (true, true) => &mut self.true_positive,
             (true, false) => &mut self.false_positive,
@@ -56,7 +56,7 @@ impl Confusion {
     }
 
     /// Counts outcomes in any order.
-    pub fn of(outcomes: &[Outcome]) -> Confusion {
+    pub fn of(outcomes: &[Scored]) -> Confusion {
         outcomes.iter().fold(Confusion::default(), |mut sum, outcome| {
             sum.add(outcome);
             sum
@@ -108,14 +108,14 @@ pub struct Figures {
 }
 
 /// Figures of outcomes. Their order has no effect apart from rounding.
-pub fn figures(outcomes: &[Outcome]) -> Figures {
+pub fn figures(outcomes: &[Scored]) -> Figures {
     let mut sorted = outcomes.to_vec();
     sorted.sort_unstable_by(|a, b| b.probability.total_cmp(&a.probability));
     let rows = sorted.len() as f64;
     let positives = sorted.iter().filter(|outcome| outcome.happened).count() as f64;
     let negatives = rows - positives;
     let (mut hits, mut misses, mut area, mut precision) = (0.0, 0.0, 0.0, 0.0);
-    for tied in sorted.chunk_by(Outcome::ties) {
+    for tied in sorted.chunk_by(Scored::ties) {
         let here = tied.iter().filter(|outcome| outcome.happened).count() as f64;
         let not = tied.len() as f64 - here;
         area += not * (hits + here / 2.0);
@@ -141,10 +141,10 @@ pub fn figures(outcomes: &[Outcome]) -> Figures {
 
 /// The calibration error over bins of equal size, from outcomes sorted by probability. Rows of the same probability
 /// count with their mean outcome, so it does not matter which of them falls into which bin.
-fn calibration_error(sorted: &[Outcome]) -> f64 {
+fn calibration_error(sorted: &[Scored]) -> f64 {
     let mut smooth = Vec::with_capacity(sorted.len());
-    for tied in sorted.chunk_by(Outcome::ties) {
-        let mean = tied.iter().map(Outcome::truth).sum::<f64>() / tied.len() as f64;
+    for tied in sorted.chunk_by(Scored::ties) {
+        let mean = tied.iter().map(Scored::truth).sum::<f64>() / tied.len() as f64;
         smooth.extend(tied.iter().map(|outcome| outcome.probability - mean));
     }
     let (rows, mut rest) = (smooth.len(), smooth.as_slice());
@@ -172,13 +172,13 @@ pub struct Top {
 }
 
 /// The calibration of the highest `share` (0-1) of the rows.
-pub fn top(outcomes: &[Outcome], share: f64) -> Top {
+pub fn top(outcomes: &[Scored], share: f64) -> Top {
     let mut sorted = outcomes.to_vec();
     sorted.sort_unstable_by(|a, b| b.probability.total_cmp(&a.probability).then(a.happened.cmp(&b.happened)));
     sorted.truncate((outcomes.len() as f64 * share) as usize);
     let rows = sorted.len().max(1) as f64;
     let predicted = sorted.iter().map(|outcome| outcome.probability).sum::<f64>() / rows;
-    let observed = sorted.iter().map(Outcome::truth).sum::<f64>() / rows;
+    let observed = sorted.iter().map(Scored::truth).sum::<f64>() / rows;
     let ratio = (predicted > 0.0).then(|| observed / predicted);
     Top { share, rows: sorted.len() as u64, predicted, observed, observed_over_predicted: ratio }
 }
@@ -195,7 +195,7 @@ pub struct Budget {
 }
 
 /// Alerts at `threshold` over `days` days.
-pub fn budget(outcomes: &[Outcome], threshold: f64, days: usize) -> Budget {
+pub fn budget(outcomes: &[Scored], threshold: f64, days: usize) -> Budget {
     let alerts = outcomes.iter().filter(|outcome| outcome.probability >= threshold).count() as f64;
     let hits = outcomes.iter().filter(|outcome| outcome.probability >= threshold && outcome.happened).count() as f64;
     let positives = outcomes.iter().filter(|outcome| outcome.happened).count() as f64;
@@ -221,9 +221,9 @@ mod tests {
 
     #[test]
     fn probabilities_that_differ_in_their_last_digits_are_of_one_rank() {
-        let rows = |step: f64| -> Vec<Outcome> {
-            let row = |n: u32| Outcome { probability: 0.3 + step * f64::from(n % 7), happened: n.is_multiple_of(3) };
-            let other = |n: u32| Outcome { probability: 0.6, happened: n.is_multiple_of(2) };
+        let rows = |step: f64| -> Vec<Scored> {
+            let row = |n: u32| Scored { probability: 0.3 + step * f64::from(n % 7), happened: n.is_multiple_of(3) };
+            let other = |n: u32| Scored { probability: 0.6, happened: n.is_multiple_of(2) };
             (0..50).map(row).chain((0..20).map(other)).collect()
         };
         let (exact, noisy) = (figures(&rows(0.0)), figures(&rows(1e-16)));

@@ -15,7 +15,7 @@
 //! | `reports`, `track` | reports of people; served forecasts compared with their outcomes |
 //! | `candidates` | recent forecasts for reviewers |
 //! | `batch` | answers about many countries at once |
-//! | `routes`, `changelog`, `record`, `reporting` | the endpoints |
+//! | `routes`, `horizons`, `changelog`, `record`, `reporting` | the endpoints |
 //! | `backtest` | test with a rolling origin by year, which states the weak figures beside the strong ones |
 
 pub mod backtest;
@@ -25,6 +25,7 @@ mod changelog;
 pub mod conformal;
 mod features;
 pub mod history;
+mod horizons;
 pub mod isotonic;
 mod known;
 pub mod learning;

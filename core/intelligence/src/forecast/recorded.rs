@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::conformal::{Class, Conformal, GAMMA, TARGET_MISS};
 use super::isotonic;
 use super::logistic::{Sample, fit};
-use super::metrics::{Outcome, figures};
+use super::metrics::{Scored, figures};
 
 #[derive(Deserialize)]
 struct File {
@@ -129,7 +129,7 @@ fn isotonic_regression_is_that_of_scikit_learn() {
 #[test]
 fn areas_and_scores_are_those_of_scikit_learn() {
     let told = file().figures;
-    let outcome = |(probability, label): (&f64, &u8)| Outcome { probability: *probability, happened: *label == 1 };
+    let outcome = |(probability, label): (&f64, &u8)| Scored { probability: *probability, happened: *label == 1 };
     let found = figures(&told.probabilities.iter().zip(&told.labels).map(outcome).collect::<Vec<_>>());
     close(found.auc.unwrap(), told.auc, 1e-12);
     close(found.average_precision.unwrap(), told.average_precision, 1e-12);
@@ -144,7 +144,7 @@ fn sets_are_those_of_a_class_conditional_conformal_classifier() {
     let outcomes = sets.calibration.iter().zip(&sets.classes).map(|(own, class)| {
         // The probability that each case gave to its own class.
         let probability = if *class == 1 { *own } else { 1.0 - own };
-        Outcome { probability, happened: *class == 1 }
+        Scored { probability, happened: *class == 1 }
     });
     let fitted = Conformal::new(outcomes);
     for case in &sets.cases {

@@ -1,7 +1,5 @@
 //! The endpoints of forecasts.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,6 +8,7 @@ use serde_json::value::RawValue;
 use super::batch::{self, BatchCountries, BatchError, BatchRequest};
 use super::conformal::{Class, TARGET_MISS};
 use super::features::{FEATURES, Family};
+use super::horizons::{self, MultiBody};
 use super::known::NO_HISTORY;
 use super::metrics::ALERT;
 use super::model::{DAYS, Forecast, Model};
@@ -42,7 +41,7 @@ pub const ROUTES: &[Route] = &[
         .accepts::<BatchRequest>()
         .returns::<BatchBody<'static>>()
         .summary("Forecasts of up to 50 countries."),
-    Route::get("/v1/forecast/{country}/multi-horizon", handler!(multi_horizon))
+    Route::get("/v1/forecast/{country}/multi-horizon", handler!(horizons::read))
         .limit(Limit::Forecast)
         .returns::<MultiBody>()
         .summary("The risk within 1, 7 and 30 days, with intervals."),
@@ -56,7 +55,7 @@ const LATE: f64 = 365.0;
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ForecastFeature")]
-struct Feature {
+pub(super) struct Feature {
     name: &'static str,
     /// Part of the log odds, compared with the mean over all countries and days.
     contribution: f64,
@@ -85,14 +84,14 @@ struct DayBody {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "CountryForecastSummary")]
-struct SummaryBody {
+pub(super) struct SummaryBody {
     /// Greatest risk of a single day.
-    max_risk: f64,
-    max_risk_day: usize,
+    pub(super) max_risk: f64,
+    pub(super) max_risk_day: usize,
     avg_risk: f64,
     /// Probability that a shutdown begins within the next seven days. It is learned and tested for the whole week, not
     /// combined from days.
-    risk_7day: f64,
+    pub(super) risk_7day: f64,
     /// In words.
     key_drivers: Vec<Sentence>,
     #[serde(skip_serializing_if = "Sentences::is_empty")]
@@ -126,23 +125,23 @@ struct AciBody {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "CountryForecast")]
 pub struct ForecastBody {
-    country: String,
-    country_name: String,
-    generated_at: String,
+    pub(super) country: String,
+    pub(super) country_name: String,
+    pub(super) generated_at: String,
     forecast: Vec<DayBody>,
-    summary: SummaryBody,
+    pub(super) summary: SummaryBody,
     /// 1 minus the width of the 90% interval of the seven-day risk, halved for every year that the history is late; 0
     /// for base rates.
     confidence: f64,
-    model_version: String,
+    pub(super) model_version: String,
     /// Alpha of the class `event`; null while only base rates are served.
     aci_alpha: Option<f64>,
     aci: Option<AciBody>,
     top_features_per_day: Vec<DayFeatures>,
     /// The last day of the history that is used; null without a history.
     history_until: Option<String>,
-    caveats: Vec<Sentence>,
-    license: String,
+    pub(super) caveats: Vec<Sentence>,
+    pub(super) license: String,
     sentences: Sentences,
 }
 
@@ -160,7 +159,7 @@ fn class(class: &Class) -> ClassBody {
     ClassBody { alpha: fine(class.alpha), empirical_coverage: class.coverage().map(fine), n_observations: class.judged }
 }
 
-fn top(contributions: &[f64]) -> Vec<Feature> {
+pub(super) fn top(contributions: &[f64]) -> Vec<Feature> {
     let mut named: Vec<(&'static str, f64)> =
         FEATURES.iter().zip(contributions).map(|((name, _), value)| (*name, *value)).collect();
     named.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
@@ -183,7 +182,7 @@ pub(crate) fn late(model: &Model, today: i32) -> Option<Sentence> {
 }
 
 /// The caveats that a reader must know beside the numbers.
-fn caveats(model: &Model, forecast: &Forecast) -> Vec<Sentence> {
+pub(super) fn caveats(model: &Model, forecast: &Forecast) -> Vec<Sentence> {
     let mut found: Vec<Sentence> = late(model, forecast.today).into_iter().collect();
     let mut say = |code| found.push(Sentence::new(code));
     say("forecast.where_not_when");
@@ -279,7 +278,7 @@ fn body(cx: &Cx, country: &Country, model: &Model, forecast: &Forecast) -> Forec
 }
 
 /// The answer without a model: the base rate of incidents, and a caveat that it is nothing more.
-async fn base_rate(cx: &Cx, country: &Country) -> Result<ForecastBody> {
+pub(super) async fn base_rate(cx: &Cx, country: &Country) -> Result<ForecastBody> {
     let (hazard, version, mut caveats) = risk::base_rate(cx, country.code).await?;
     caveats.insert(0, no_model(cx).await?);
     let today = i32::try_from(cx.now().day()).unwrap_or(i32::MAX);
@@ -330,7 +329,7 @@ pub(crate) async fn no_model(cx: &Cx) -> Result<Sentence> {
     })
 }
 
-async fn served(cx: &Cx, countries: Option<Vec<String>>) -> Result<Option<Served>> {
+pub(super) async fn served(cx: &Cx, countries: Option<Vec<String>>) -> Result<Option<Served>> {
     runtime::query(&*cx.rt, world::actor().name, &Forecasts { countries }).await
 }
 
@@ -526,97 +525,4 @@ async fn many(cx: Cx) -> Result<Response> {
         Response::json(&BatchBody { count: results.len(), generated_at: cx.now().to_string(), results, errors })
     };
     asked.answer(&cx, made).await
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct HorizonBody {
-    probability: f64,
-    /// Interval of the fit. It covers the uncertainty of the coefficients, not what the model cannot know. Null for
-    /// base rates.
-    interval_90: Option<[f64; 2]>,
-    top_features: Vec<Feature>,
-    /// Always null: countries are never left out of training.
-    loco_auc: Option<f64>,
-    threshold: f64,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct MultiBody {
-    country: String,
-    country_name: String,
-    generated_at: String,
-    model_version: String,
-    /// `1d`, `7d` and `30d`.
-    horizons: BTreeMap<&'static str, HorizonBody>,
-    interpretation: Sentence,
-    honest_caveats: Vec<Sentence>,
-    license: String,
-    sentences: Sentences,
-}
-
-fn interpretation(country: &Country, week: f64, month: f64) -> Sentence {
-    let said = Sentence::new("forecast.horizons").with("country", country.code);
-    said.with("week", week).with("month", month)
-}
-
-async fn multi_horizon(cx: Cx) -> Result<Response> {
-    let page = cx.kept(multi_page(&cx)).await?;
-    cx.tagged(page, 60)
-}
-
-async fn multi_page(cx: &Cx) -> Result<Response> {
-    let country = input::path_country(cx, "country")?;
-    let found = served(cx, Some(vec![country.code.to_owned()])).await?;
-    let forecast = found.as_ref().and_then(|served| Some((&served.model, &served.forecasts.first()?.1)));
-    let horizon = |probability, interval_90, top_features| HorizonBody {
-        probability: fine(probability),
-        interval_90,
-        top_features,
-        loco_auc: None,
-        threshold: ALERT,
-    };
-    let mut said = Sentences::new();
-    let body = match forecast {
-        Some((model, forecast)) => MultiBody {
-            country: country.code.to_owned(),
-            country_name: country.name.to_owned(),
-            generated_at: forecast.at.to_string(),
-            model_version: model.version(),
-            horizons: Horizon::ALL
-                .iter()
-                .zip(&forecast.horizons)
-                .map(|(of, risk)| {
-                    let interval = Some([fine(risk.low), fine(risk.high)]);
-                    (of.name, horizon(risk.probability, interval, top(&risk.contributions)))
-                })
-                .collect(),
-            interpretation: said.add("interpretation", interpretation(country, forecast.risk(1), forecast.risk(2))),
-            honest_caveats: said.add("honest_caveats", caveats(model, forecast)),
-            license: license(cx),
-            sentences: said,
-        },
-        None => {
-            let base = Box::pin(base_rate(cx, country)).await?;
-            // Days and weeks have the same numbers as in the seven-day forecast, to the last digit.
-            let (hazard, week) = (base.summary.max_risk, base.summary.risk_7day);
-            let within = |of: Horizon| match of {
-                Horizon::WEEK => week,
-                of => 1.0 - (1.0 - hazard).powi(of.days),
-            };
-            let of = |of: Horizon| (of.name, horizon(within(of), None, Vec::new()));
-            MultiBody {
-                country: base.country,
-                country_name: base.country_name,
-                generated_at: base.generated_at,
-                model_version: base.model_version,
-                horizons: Horizon::ALL.map(of).into_iter().collect(),
-                interpretation: said
-                    .add("interpretation", interpretation(country, base.summary.risk_7day, within(Horizon::MONTH))),
-                honest_caveats: said.add("honest_caveats", base.caveats),
-                license: base.license,
-                sentences: said,
-            }
-        }
-    };
-    Response::json(&body)
 }

@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use super::conformal::{Class, Conformal, GAMMA, TARGET_MISS};
 use super::features;
 use super::features::Family;
-use super::history::{self, Beside, History, Measured, Start};
+use super::history::{self, Beside, History, MeasuredDay, Start};
 use super::learning::{self, Course, learn};
 use super::logistic::{Sample, fit};
-use super::metrics::{Figures, Outcome};
+use super::metrics::{Figures, Scored};
 use super::model::{HeldOut, Model, forecast};
 use super::panel::{Horizon, Knowledge, countries, label, question};
 use crate::Timestamp;
@@ -72,7 +72,7 @@ fn adaptive_inference_keeps_its_promise_against_a_drifting_world() {
 
 #[test]
 fn a_class_with_hardly_any_cases_is_in_every_set() {
-    let few = Conformal::new((0..10).map(|at| Outcome { probability: f64::from(at) / 10.0, happened: true }));
+    let few = Conformal::new((0..10).map(|at| Scored { probability: f64::from(at) / 10.0, happened: true }));
     assert_eq!(few.set(0.0).names(), ["event", "quiet"]);
 }
 
@@ -333,8 +333,8 @@ fn elections_move_a_risk_only_where_training_knew_some() {
 #[test]
 fn drift_is_known_only_where_four_weeks_were_measured() {
     let until = 18_900;
-    let day = |at: i32, blocked, week| Measured { day: at as u32, blocked, week };
-    let with = |days: Vec<Measured>| {
+    let day = |at: i32, blocked, week| MeasuredDay { day: at as u32, blocked, week };
+    let with = |days: Vec<MeasuredDay>| {
         let beside = Beside { measured: vec![("KE".to_owned(), days)], ..Beside::default() };
         made_up(until).with(beside)
     };

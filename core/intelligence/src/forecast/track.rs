@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::history::History;
 use super::known::{day, history};
-use super::metrics::{ALERT, Confusion, Figures, Outcome, figures};
+use super::metrics::{ALERT, Confusion, Figures, Scored, figures};
 use super::model::poisson;
 use super::panel::{Horizon, Knowledge, countries, label, question};
 use super::store::{CALIBRATION, Calibrated, ISSUED, Issued, State};
@@ -122,7 +122,7 @@ impl Query for Track {
                 let happened = window.outcome(country, *day);
                 found.note(&window, country, code, *day, probability, happened);
                 let Some(happened) = happened else { continue };
-                let outcome = |probability| Outcome { probability, happened };
+                let outcome = |probability| Scored { probability, happened };
                 of.add(&outcome(probability));
                 ours.push(outcome(probability));
                 constants.push(outcome(constant));

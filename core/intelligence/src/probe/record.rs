@@ -115,19 +115,19 @@ impl Row for Day {}
 
 /// The result of a submission. It is kept so that a repeated submission gets the same answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct SubmissionCounts {
     pub accepted: u32,
     /// All rows of a submission that came before.
     pub duplicates: u32,
     pub rejected: u32,
 }
-impl Row for Outcome {}
+impl Row for SubmissionCounts {}
 
 pub(super) const NODES: Table<(NodeKey,), Node> = Table::new(16);
 /// The node behind each name on the page of nodes.
 pub(super) const ALIASES: Table<(NodeKey,), Vec<u8>> = Table::new(17);
 /// Submissions by node and hash of their id, and the same by time.
-const SEEN: Table<(NodeKey, [u8; 16]), Outcome> = Table::new(18);
+const SEEN: Table<(NodeKey, [u8; 16]), SubmissionCounts> = Table::new(18);
 const SEEN_AT: Table<(Timestamp, NodeKey, [u8; 16]), ()> = Table::new(19);
 pub(super) const LATEST: Table<(String, NodeKey), Latest> = Table::new(20);
 pub(super) const DAYS: Table<(String, u32, String), Day> = Table::new(21);
@@ -253,22 +253,22 @@ pub struct Submit {
 impl Operation for Submit {
     const ACTOR: Kind = Kind::Probe;
     const NAME: &'static str = "submit";
-    type Reply = Outcome;
+    type Reply = SubmissionCounts;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Outcome> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<SubmissionCounts> {
         let mut node = NODES.get(turn, &(self.key,))?.ok_or_else(unknown)?;
         if !bool::from(node.token_hash.ct_eq(&self.token_hash)) {
             return Err(unknown());
         }
         let id = (self.key, self.submission);
         if let Some(before) = SEEN.get(turn, &id)? {
-            return Ok(Outcome { accepted: 0, duplicates: before.accepted + before.duplicates, ..before });
+            return Ok(SubmissionCounts { accepted: 0, duplicates: before.accepted + before.duplicates, ..before });
         }
         if let (true, Some(country)) = (node.country == "XX", &self.country) {
             node.country.clone_from(country);
         }
         node.asn = self.network.or(node.asn);
-        let mut outcome = Outcome { rejected: self.rejected, ..Outcome::default() };
+        let mut outcome = SubmissionCounts { rejected: self.rejected, ..SubmissionCounts::default() };
         let mut taken = Vec::with_capacity(self.readings.len());
         if node.day != turn.now.day() {
             (node.day, node.of_day) = (turn.now.day(), 0);

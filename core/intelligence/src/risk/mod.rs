@@ -7,11 +7,13 @@
 //! | `rate` | the base rate, which is served where there is no learned forecast |
 //! | `level` | the level, the trend and the certainty of a score (pure) |
 //! | `history` | the daily scores of a country as open data |
+//! | `model_info` | the description of the model |
 //! | `routes` | the endpoints |
 
 pub(crate) mod days;
 mod history;
 mod level;
+mod model_info;
 mod rate;
 mod routes;
 pub(crate) mod scores;

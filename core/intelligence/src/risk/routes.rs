@@ -5,18 +5,17 @@ use serde::{Deserialize, Serialize};
 
 use super::days::{KEPT, ReadRecentScores, RecentScores};
 use super::level::{self, LEVELS, RISKS};
+use super::model_info::{self, ModelBody};
 use super::rate::{self, MODEL, RateFacts, Risk};
 use super::scores::{Score, Scores};
 use crate::aggregation::history::{BY, SINCE_DAY, UNTIL_DAY};
 use crate::analytics::FORMAT;
 use crate::country::routes::input;
 use crate::country::{Detect, State, strictest};
-use crate::forecast::model::{Model, NAME};
 use crate::forecast::{self, Ahead, ServedModel};
 use crate::incidents::{self, Filter, Select, Status};
 use crate::{Error, Result, Timestamp, reference, world};
-use engine::deployment::{self, WhoAmI};
-use engine::http::{Cx, Limit, Param, Response, Route, handler};
+use engine::http::{COUNTRY_PATTERN, Cx, Limit, Param, Response, Route, handler};
 use engine::runtime;
 use engine::time::DAY;
 use facts::licence;
@@ -60,7 +59,7 @@ pub const ROUTES: &[Route] = &[
         ])
         .returns::<ScoresBody>()
         .summary("Scores of the measured countries, most censored first."),
-    Route::get("/hydra/v1/model/info", handler!(model_info))
+    Route::get("/hydra/v1/model/info", handler!(model_info::read))
         .key()
         .returns::<ModelBody>()
         .summary("What `predict` answers from."),
@@ -83,7 +82,7 @@ const YEAR: i64 = 365 * DAY;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct PredictRequest {
     /// ISO 3166-1 alpha-2.
-    #[schemars(required, regex(pattern = "^[A-Za-z]{2}$"))]
+    #[schemars(required, regex(pattern = COUNTRY_PATTERN))]
     country: Option<String>,
     /// A domain, URL or service name. If absent, the answer is about the country as a whole.
     target: Option<String>,
@@ -507,123 +506,4 @@ fn least_confidence(cx: &Cx) -> Result<f64> {
         .ok()
         .filter(|least| (0.0..=1.0).contains(least))
         .ok_or_else(|| Error::bad_request("Query parameter `minConfidence` must be a number from 0 to 1."))
-}
-
-/// Figures of the served model on its temporal hold-out. Null means that a figure was not measured.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "PredictionMetrics")]
-struct Metrics {
-    /// Null: countries are never left out of training.
-    loco_median_f1: Option<f64>,
-    /// Null: in a stratified split neighbouring days would reveal each other's labels.
-    stratified_f1: Option<f64>,
-    roc_auc: Option<f64>,
-    brier: Option<f64>,
-    average_precision: Option<f64>,
-    brier_skill: Option<f64>,
-    ece: Option<f64>,
-    /// Skill where nothing had started for 30 days.
-    hard_brier_skill: Option<f64>,
-    /// Brier score of the rate of each country on the same days.
-    country_rate_brier: Option<f64>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ModelBody {
-    model: &'static str,
-    version: String,
-    algorithm: &'static str,
-    /// Null when nothing is trained.
-    trained_at: Option<String>,
-    training_samples: u64,
-    /// Countries in the panel of the model; for base rates, countries with measurements.
-    countries: usize,
-    features: Vec<&'static str>,
-    metrics: Metrics,
-    caveats: Vec<Sentence>,
-    sources: Vec<String>,
-    /// Version of the rules that judge measurements.
-    classifier_version: String,
-    served_since: String,
-    generated_at: String,
-    sentences: Sentences,
-}
-
-async fn model_info(cx: Cx) -> Result<Response> {
-    cx.kept(model_page(&cx)).await
-}
-
-/// The description of a learned model.
-fn learned(cx: &Cx, model: &Model, since: Timestamp) -> ModelBody {
-    let held = &model.held_out;
-    let (from, to) = (forecast::date(held.from), forecast::date(held.to));
-    let mut caveats = vec![
-        Sentence::new("risk.hold_out").with("from", from).with("to", to),
-        Sentence::new("risk.skill"),
-        Sentence::new("risk.whole_countries"),
-    ];
-    if model.delay > 0 {
-        caveats.push(Sentence::new("risk.late_history").with("delay", model.delay.unsigned_abs()));
-    }
-    ModelBody {
-        model: NAME,
-        version: model.version(),
-        algorithm: "logistic regression with a ridge penalty, fitted by iteratively reweighted least squares",
-        trained_at: Some(model.trained.to_string()),
-        training_samples: model.rows,
-        countries: forecast::panel::countries().count(),
-        features: forecast::feature_names().collect(),
-        metrics: Metrics {
-            roc_auc: held.candidate.auc,
-            brier: held.candidate.brier,
-            average_precision: held.candidate.average_precision,
-            brier_skill: held.candidate.brier_skill,
-            ece: held.candidate.ece,
-            hard_brier_skill: held.hard.brier_skill,
-            country_rate_brier: held.country_rate.brier,
-            ..Metrics::default()
-        },
-        sentences: Sentences::new().with("caveats", &caveats),
-        caveats,
-        sources: vec![facts::source::Source::AccessNow.id().to_owned()],
-        classifier_version: classifier(),
-        served_since: since.to_string(),
-        generated_at: cx.now().to_string(),
-    }
-}
-
-fn classifier() -> String {
-    format!("rules-{}", crate::country::RULES_VERSION)
-}
-
-async fn model_page(cx: &Cx) -> Result<Response> {
-    let (served, _) = runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?;
-    if let Some((model, since)) = served {
-        return Response::json(&learned(cx, &model, since));
-    }
-    let all = runtime::query(&*cx.rt, world::actor().name, &Scores).await?;
-    let deployment = runtime::query(&*cx.rt, deployment::actor().name, &WhoAmI).await?;
-    let mut sources: Vec<String> = all.iter().flat_map(|(_, row)| row.sources.clone()).collect();
-    sources.sort();
-    sources.dedup();
-    let mut caveats = MODEL.caveats.to_vec();
-    caveats.push(forecast::no_model(cx).await?);
-    Response::json(&ModelBody {
-        model: MODEL.name,
-        version: MODEL.version.to_owned(),
-        algorithm: MODEL.algorithm,
-        trained_at: None,
-        training_samples: 0,
-        countries: all.len(),
-        features: MODEL.features.to_vec(),
-        metrics: Metrics::default(),
-        sentences: Sentences::new().with("caveats", &caveats),
-        caveats,
-        sources,
-        classifier_version: classifier(),
-        served_since: deployment.map_or(cx.now(), |identity| identity.created).to_string(),
-        generated_at: cx.now().to_string(),
-    })
 }

@@ -66,7 +66,7 @@ pub struct Donors {
 }
 
 /// Shares by country and day.
-pub type Measured = BTreeMap<String, BTreeMap<u32, f64>>;
+pub type DailyShares = BTreeMap<String, BTreeMap<u32, f64>>;
 
 /// The answer to [`Donors`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -77,13 +77,13 @@ pub struct DonorList {
     pub table: bool,
     /// For the country and the first [`MOST_DONORS`] of those: the share of results that say blocked on each day of the
     /// comparison with enough measurements.
-    pub measured: Measured,
+    pub measured: DailyShares,
     /// The licences of the measurements.
     pub licenses: BTreeSet<String>,
 }
 
 impl Donors {
-    fn measured(&self, view: &View<'_>, codes: &[String]) -> Result<(Measured, BTreeSet<String>)> {
+    fn measured(&self, view: &View<'_>, codes: &[String]) -> Result<(DailyShares, BTreeSet<String>)> {
         let share = anomaly::FEATURES.iter().position(|name| *name == "anomaly_share");
         let compared = |day: u32| i32::try_from(day).is_ok_and(|day| (self.first..=self.last).contains(&day));
         let (mut found, mut licenses) = (BTreeMap::new(), BTreeSet::new());

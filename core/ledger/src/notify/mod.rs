@@ -25,7 +25,7 @@ use super::batch::item_id;
 use super::book::{did_of, name_of, own_name};
 use super::envelope::{Content, Envelope};
 use super::receipt::{Receipt, ReceiptState};
-use super::rows::{ESCROWS, Id, Name, Outcome, id_text};
+use super::rows::{ESCROWS, Id, Name, Settlement, id_text};
 use super::submit::{Answer, SubmissionResult};
 use super::{ACTOR, provider};
 use crate::{Error, ErrorCode, Result, Timestamp};
@@ -168,7 +168,7 @@ fn told(turn: &Turn<'_>, envelope: &Envelope, done: &SubmissionResult) -> Result
     let brand = &turn.settings.brand;
     let told = match (&envelope.content, done) {
         (Content::Transfer(transfer), SubmissionResult::Transfer(id, row))
-            if matches!(row.outcome, Outcome::Settled { .. }) =>
+            if matches!(row.outcome, Settlement::Settled { .. }) =>
         {
             transfer_settled(turn, id, [&transfer.from, &transfer.to], transfer.amount, row.at)?
         }

@@ -28,17 +28,6 @@ use relay::agent::rotate::{LedgerKey, ReadLedgerKey};
 /// How often a signature is checked, if the signer's key changes meanwhile.
 const ATTEMPTS: usize = 3;
 
-/// A body that carries a signature, as JSON.
-#[derive(serde::Deserialize, JsonSchema)]
-pub struct SignedBody {
-    /// The envelope. Its members are those of its schema (`docs/envelopes.md`) and no others.
-    #[allow(dead_code)]
-    envelope: serde_json::Map<String, serde_json::Value>,
-    /// Base64, Ed25519 over the canonical form of the envelope.
-    #[allow(dead_code)]
-    signature: String,
-}
-
 /// A refusal and its reason.
 #[derive(Serialize, JsonSchema)]
 pub struct Refused {

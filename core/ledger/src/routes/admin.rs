@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::act::{self, did, refused, schema};
+use super::envelopes::{CapAction, DirectedBody, FreezeAction, FreezeAllAction, GrantAction};
 use super::payments::{WalletBody, wallet_body};
 use crate::ACTOR;
 use crate::admin::{Action, Direct, Directed, FindKey, ReadKeys, SetAdminKey, keyid};
@@ -21,19 +22,19 @@ use engine::runtime;
 
 pub const ROUTES: &[Route] = &[
     pay_route(Route::post("/v1/pay/admin/grant", handler!(grant)), Auth::SignedAdmin, Limit::PayWrite)
-        .accepts::<AdminBody>()
+        .accepts::<DirectedBody<GrantAction>>()
         .returns::<AdminAnswer>()
         .summary("New credit for a wallet, signed by an admin key."),
     pay_route(Route::post("/v1/pay/admin/freeze", handler!(freeze)), Auth::SignedAdmin, Limit::PayWrite)
-        .accepts::<AdminBody>()
+        .accepts::<DirectedBody<FreezeAction>>()
         .returns::<AdminAnswer>()
         .summary("Keep a wallet from paying, or let it pay again; signed by an admin key."),
     pay_route(Route::post("/v1/pay/admin/cap", handler!(cap)), Auth::SignedAdmin, Limit::PayWrite)
-        .accepts::<AdminBody>()
+        .accepts::<DirectedBody<CapAction>>()
         .returns::<AdminAnswer>()
         .summary("Change the caps or the allowlist of a wallet, signed by an admin key."),
     pay_route(Route::post("/v1/pay/admin/freeze_all", handler!(freeze_all)), Auth::SignedAdmin, Limit::PayWrite)
-        .accepts::<AdminBody>()
+        .accepts::<DirectedBody<FreezeAllAction>>()
         .returns::<AdminAnswer>()
         .summary("Stop or start every outflow, signed by an admin key."),
     Route::get("/v1/admin/ledger/keys", handler!(list_keys))
@@ -48,21 +49,6 @@ pub const ROUTES: &[Route] = &[
         .returns::<KeyEntry>()
         .summary("Add a key that signs admin actions of the ledger, or end one."),
 ];
-
-/// A body that an admin key signed, as JSON.
-#[derive(Deserialize, JsonSchema)]
-pub struct AdminBody {
-    /// Id of the key.
-    #[allow(dead_code)]
-    keyid: String,
-    /// Base64, Ed25519 over the canonical form of `body`.
-    #[allow(dead_code)]
-    signature_base64: String,
-    /// `schema`, `action` (that of the route), `audience` (the deployment in /v1/pay/health), `action_nonce`,
-    /// `issued_at`, `valid_until_ts` (at most 10 minutes later), and what the action needs.
-    #[allow(dead_code)]
-    body: serde_json::Map<String, serde_json::Value>,
-}
 
 /// Reads an action, checks its signature, and has the ledger do it.
 async fn directed(cx: &Cx, members: Option<Members>, word: &str) -> Ruled<(String, Directed)> {

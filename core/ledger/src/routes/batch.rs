@@ -4,8 +4,9 @@ use crate::routes::pay_route;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::act::{self, Act, SignedBody, failed, schema};
+use super::act::{self, Act, failed, schema};
 use super::dress_transfer;
+use super::envelopes::{BatchEnvelope, SignedBody};
 use crate::batch::{Settled, item_id};
 use crate::envelope::{Content, malformed_item};
 use crate::reason::Reason;
@@ -22,7 +23,7 @@ pub const ROUTES: &[Route] = &[pay_route(Route::post("/v1/pay/batch", handler!(b
     .dressed(dress_transfer)
     .extension()
     .max_body(MAX_BODY)
-    .accepts::<SignedBody>()
+    .accepts::<SignedBody<BatchEnvelope>>()
     .returns::<BatchReceipt>()
     .summary("Settle up to 1,000 transfers under one signature: all of them, or none.")];
 

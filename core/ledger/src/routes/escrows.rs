@@ -4,8 +4,9 @@ use crate::routes::pay_route;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::act::{self, Act, SignedBody, did, path_name, refused, schema};
+use super::act::{self, Act, did, path_name, refused, schema};
 use super::admin;
+use super::envelopes::{EscrowOpenEnvelope, EscrowRefundEnvelope, EscrowReleaseEnvelope, SignedBody};
 use super::proof::{Reader, Texts};
 use crate::ACTOR;
 use crate::envelope::{Content, Envelope};
@@ -23,15 +24,15 @@ use engine::runtime;
 
 pub const ROUTES: &[Route] = &[
     pay_route(Route::post("/v1/pay/escrow/open", handler!(open)), Auth::Signed, Limit::PayWrite)
-        .accepts::<SignedBody>()
+        .accepts::<SignedBody<EscrowOpenEnvelope>>()
         .returns::<Opened>()
         .summary("Set money aside for a registered agent until a deadline, at most 7 days."),
     pay_route(Route::post("/v1/pay/escrow/release", handler!(release)), Auth::SignedOrAdmin, Limit::PayWrite)
-        .accepts::<SignedBody>()
+        .accepts::<SignedBody<EscrowReleaseEnvelope>>()
         .returns::<Ended>()
         .summary("Pay an escrow out; by its sender, or an admin."),
     pay_route(Route::post("/v1/pay/escrow/refund", handler!(refund)), Auth::SignedOrAdmin, Limit::PayWrite)
-        .accepts::<SignedBody>()
+        .accepts::<SignedBody<EscrowRefundEnvelope>>()
         .returns::<Ended>()
         .summary("Take an escrow back; by its sender before the deadline, or an admin."),
     pay_route(Route::get("/v1/pay/escrow/{id}", handler!(read)), Auth::None, Limit::PayRead)

@@ -6,7 +6,8 @@ use std::cmp::Reverse;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::act::{self, Act, SignedBody, did, path_name, refused, schema};
+use super::act::{self, Act, did, path_name, refused, schema};
+use super::envelopes::{HireEnvelope, ListingEnvelope, SignedBody};
 use super::proof::{Reader, Texts};
 use super::search::{SearchAnswer, search};
 use crate::ACTOR;
@@ -37,7 +38,7 @@ const HIRES_PAGE: &[Param] = &[
 
 pub const ROUTES: &[Route] = &[
     pay_route(Route::post("/v1/pay/capability/list", handler!(list)), Auth::Signed, Limit::PayWrite)
-        .accepts::<SignedBody>()
+        .accepts::<SignedBody<ListingEnvelope>>()
         .returns::<Listed>()
         .summary("Offer a capability at a price, or change or pause the offer with the same slug."),
     pay_route(Route::get("/v1/pay/capability/search", handler!(search)), Auth::None, Limit::PayRead)
@@ -62,7 +63,7 @@ pub const ROUTES: &[Route] = &[
         .returns::<ListingsAnswer>()
         .summary("All listings of a provider, paused ones too, the latest first."),
     pay_route(Route::post("/v1/pay/hire", handler!(hire)), Auth::Signed, Limit::PayWrite)
-        .accepts::<SignedBody>()
+        .accepts::<SignedBody<HireEnvelope>>()
         .returns::<Hired>()
         .summary("Take an offer at its price; the money is set aside in the same step."),
     pay_route(Route::get("/v1/pay/hire/{id}", handler!(read_hire)), Auth::None, Limit::PayRead)

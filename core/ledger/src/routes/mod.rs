@@ -3,6 +3,7 @@
 //! | Module | What |
 //! |---|---|
 //! | `act` | from a signed request to a decision |
+//! | `envelopes` | envelopes and actions of operators, as the OpenAPI document describes them |
 //! | `proof` | the texts that a reader may see |
 //! | [`payments`], [`batch`], [`statement`] | wallets, transfers, the faucet; many transfers at once; statements |
 //! | [`escrows`], [`receipts`] | escrows; claims of work, acceptance and dispute |
@@ -15,6 +16,7 @@ mod act;
 pub mod admin;
 pub mod audit;
 pub mod batch;
+mod envelopes;
 pub mod escrows;
 pub mod info;
 pub mod market;

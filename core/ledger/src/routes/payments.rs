@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::act::{self, Act, SignedBody, did, failed, path_name, refused, schema};
+use super::act::{self, Act, did, failed, path_name, refused, schema};
 use super::dress_transfer;
+use super::envelopes::{FaucetEnvelope, SignedBody, TransferEnvelope};
 use super::proof::{Reader, Texts};
 use crate::ACTOR;
 use crate::book::name_of;
@@ -16,7 +17,7 @@ use crate::pay::{Claimant, GRANT};
 use crate::reads::{History, ReadTransfer};
 use crate::reason::Reason;
 use crate::reason::Tally;
-use crate::rows::{Id, Micro, Outcome, Payment, id_text, parse_id};
+use crate::rows::{Id, Micro, Payment, Settlement, id_text, parse_id};
 use crate::segment::open::ask;
 use crate::submit::{RefusalFacts, SubmissionResult};
 use crate::{Error, Result};
@@ -40,7 +41,7 @@ pub const ROUTES: &[Route] = &[
         .summary("A wallet. All amounts are whole micro-credits, also in members whose names say credits."),
     pay_route(Route::post("/v1/pay/transfer", handler!(transfer)), Auth::Signed, Limit::PayWrite)
         .dressed(dress_transfer)
-        .accepts::<SignedBody>()
+        .accepts::<SignedBody<TransferEnvelope>>()
         .returns::<Receipt>()
         .summary("Settle a signed transfer."),
     pay_route(Route::get("/v1/pay/transfer/{id}", handler!(read_transfer)), Auth::None, Limit::PayRead)
@@ -51,7 +52,7 @@ pub const ROUTES: &[Route] = &[
         .returns::<HistoryAnswer>()
         .summary("Transfers from and to a DID, newest first. Memos are shown to a reader that proves to be a party."),
     pay_route(Route::post("/v1/pay/faucet", handler!(faucet)), Auth::Signed, Limit::PayWrite)
-        .accepts::<SignedBody>()
+        .accepts::<SignedBody<FaucetEnvelope>>()
         .returns::<Granted>()
         .summary("Ten credits, once per DID."),
 ];
@@ -217,8 +218,8 @@ pub struct BatchPlace {
 fn body(cx: &Cx, id: &Id, payment: Payment, texts: Texts<'_>) -> TransferBody {
     let at = payment.at.to_micros_text();
     let (status, reason, settled_at) = match payment.outcome {
-        Outcome::Settled { .. } => ("settled", None, Some(at.clone())),
-        Outcome::Failed(reason) => ("failed", Some(reason.as_str()), None),
+        Settlement::Settled { .. } => ("settled", None, Some(at.clone())),
+        Settlement::Failed(reason) => ("failed", Some(reason.as_str()), None),
     };
     let party = |did: &str| name_of(&cx.settings().brand, did).unwrap_or_default().to_owned();
     let (from, to) = (party(&payment.from), party(&payment.to));
@@ -253,7 +254,7 @@ async fn transfer(cx: Cx) -> Result<Response> {
     let hash = act.hash;
     match act.submit(&cx, None).await {
         Ok(Ok(SubmissionResult::Transfer(id, row))) => {
-            let Outcome::Settled { sender, recipient } = row.outcome else {
+            let Settlement::Settled { sender, recipient } = row.outcome else {
                 return Err(Error::internal("a refused transfer was called done"));
             };
             Response::json(&Receipt {
@@ -293,8 +294,8 @@ async fn read_transfer(cx: Cx) -> Result<Response> {
     let Some(row) = ask(&*cx.rt, ReadTransfer { id }).await? else { return unknown() };
     let reader = Reader::of(&cx).await?;
     let (sender, recipient) = match row.outcome {
-        Outcome::Settled { sender, recipient } => (Some(sender), Some(recipient)),
-        Outcome::Failed(_) => (None, None),
+        Settlement::Settled { sender, recipient } => (Some(sender), Some(recipient)),
+        Settlement::Failed(_) => (None, None),
     };
     let transfer = body(&cx, &id, row, Texts::Open(&reader));
     Response::json(&TransferAnswer {

@@ -4,7 +4,8 @@ use crate::routes::pay_route;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::act::{self, Act, SignedBody, did, path_name, refused, schema};
+use super::act::{self, Act, did, path_name, refused, schema};
+use super::envelopes::{AcceptanceEnvelope, ClaimEnvelope, SignedBody};
 use super::market;
 use super::proof::{Reader, Texts};
 use crate::ACTOR;
@@ -30,11 +31,11 @@ const PAGE: &[Param] = &[
 
 pub const ROUTES: &[Route] = &[
     pay_route(Route::post("/v1/pay/receipt/claim", handler!(claim)), Auth::Signed, Limit::PayWrite)
-        .accepts::<SignedBody>()
+        .accepts::<SignedBody<ClaimEnvelope>>()
         .returns::<Claimed>()
         .summary("Claim that work is done, by its provider. An escrow has one claim at a time."),
     pay_route(Route::post("/v1/pay/receipt/accept", handler!(accept)), Auth::Signed, Limit::PayWrite)
-        .accepts::<SignedBody>()
+        .accepts::<SignedBody<AcceptanceEnvelope>>()
         .returns::<Accepted>()
         .summary("Accept claimed work, which pays its escrow, or dispute it."),
     pay_route(Route::get("/v1/pay/receipt/{id}", handler!(read)), Auth::None, Limit::PayRead)

@@ -12,7 +12,7 @@ use super::wire::DeliveryId;
 use super::{PATIENCE, PeerId};
 use crate::agent::{consent, record};
 use crate::directory::Did;
-use crate::webhook::{LEASE, SCHEDULE};
+use crate::webhook::{Attempt, LEASE, SCHEDULE};
 use crate::{Error, ErrorCode, Result, Timestamp};
 use crypto::encoding::encode_hex;
 use engine::actor::{Kind, Operation, Query, Turn, View};
@@ -245,23 +245,10 @@ impl Query for Next {
     }
 }
 
-/// The outcome of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
-    /// The peer answered with this status.
-    Status(u16),
-    /// The peer did not answer in time, or no connection was made.
-    Failed,
-    /// It is no longer a peer.
-    NoPeer,
-}
-
-impl Outcome {
-    /// Whether another attempt would end in the same way. A peer that does not know this relay's key may know it soon,
-    /// as after a change of keys. But its answer about the message itself will stay the same.
-    const fn is_refusal(self) -> bool {
-        matches!(self, Outcome::NoPeer | Outcome::Status(400 | 403 | 404 | 405 | 409 | 410 | 413 | 415))
-    }
+/// Whether another attempt would end in the same way. A peer that does not know this relay's key may know it soon, as
+/// after a change of keys. But its answer about the message itself will stay the same.
+const fn is_refusal(attempt: Attempt) -> bool {
+    matches!(attempt, Attempt::Gone | Attempt::Status(400 | 403 | 404 | 405 | 409 | 410 | 413 | 415))
 }
 
 /// Records an attempt, and takes up the next delivery.
@@ -270,7 +257,7 @@ pub struct Record {
     pub peer: PeerId,
     pub id: DeliveryId,
     pub began: Timestamp,
-    pub outcome: Outcome,
+    pub outcome: Attempt,
 }
 
 impl Operation for Record {
@@ -289,14 +276,14 @@ impl Operation for Record {
         let Some(mut delivery) = DELIVERIES.get(turn, &(self.id,))? else { return go_on(turn, self.peer) };
         BY_DUE.delete(turn, &(self.peer, delivery.due, self.id));
         delivery.attempts = delivery.attempts.saturating_add(1);
-        if let Outcome::Status(status) = self.outcome {
+        if let Attempt::Status(status) = self.outcome {
             delivery.status = Some(status);
         }
         let wait = usize::try_from(delivery.attempts - 1).ok().and_then(|at| SCHEDULE.get(at).or(SCHEDULE.last()));
         let next = self.began.plus(wait.copied().unwrap_or(DAY));
         delivery.state = match self.outcome {
-            Outcome::Status(200..=299) => State::Delivered(turn.now),
-            outcome if outcome.is_refusal() => State::Refused(turn.now),
+            Attempt::Status(200..=299) => State::Delivered(turn.now),
+            outcome if is_refusal(outcome) => State::Refused(turn.now),
             _ if next >= delivery.made.plus(PATIENCE) => State::Expired(turn.now),
             _ => State::Waiting,
         };

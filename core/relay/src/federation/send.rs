@@ -1,10 +1,10 @@
 //! One attempt of a delivery to a peer.
 
 use super::peers::Link;
-use super::queue::{Next, Outcome, Record};
+use super::queue::{Next, Record};
 use super::{PeerId, actor, key, wire};
 use crate::federation::Tallies;
-use crate::webhook::{LATEST, LEASE, TIMEOUT};
+use crate::webhook::{Attempt, LATEST, LEASE, TIMEOUT};
 use crate::{Error, ErrorCode, Result};
 use crypto::encoding::decode_hex_array;
 use engine::actor::ActorId;
@@ -34,20 +34,20 @@ pub async fn attempt(rt: &dyn Runtime, sender: &ActorId, lane: &str) -> Result<(
     let outcome = make(rt, peer, &job.body).await?;
     let tallies = Tallies::of(rt.environment());
     match outcome {
-        Outcome::Status(200..=299) => tallies.routed(peer, rt.now()),
+        Attempt::Status(200..=299) => tallies.routed(peer, rt.now()),
         // The peer answered: it refused the message.
-        Outcome::Status(400..=499) | Outcome::NoPeer => {}
-        Outcome::Status(_) | Outcome::Failed => tallies.failed(peer, rt.now()),
+        Attempt::Status(400..=499) | Attempt::Gone => {}
+        Attempt::Status(_) | Attempt::Failed => tallies.failed(peer, rt.now()),
     }
     let record = Record { peer, id: job.id, began, outcome };
     runtime::call(rt, sender.name.as_str(), &record).await
 }
 
-async fn make(rt: &dyn Runtime, peer: PeerId, body: &[u8]) -> Result<Outcome> {
+async fn make(rt: &dyn Runtime, peer: PeerId, body: &[u8]) -> Result<Attempt> {
     let environment = rt.environment();
     let settings = &environment.settings;
     let Some((peer, own)) = runtime::query(rt, actor().name, &Link { id: peer }).await? else {
-        return Ok(Outcome::NoPeer);
+        return Ok(Attempt::Gone);
     };
     let own = match own {
         Some(own) => own,
@@ -57,17 +57,17 @@ async fn make(rt: &dyn Runtime, peer: PeerId, body: &[u8]) -> Result<Outcome> {
     let beyond = Networks::parse(&settings.allow_outbound).unwrap_or_default();
     // Settings may have changed since the address was accepted.
     if check_url(&url, &beyond).is_err() {
-        return Ok(Outcome::Failed);
+        return Ok(Attempt::Failed);
     }
     let mut headers = wire::headers(&settings.brand, &own.open(rt)?, body, rt.now());
     headers.push(user_agent(settings));
     let body = Some(body.to_vec().into());
     let outgoing = Outgoing { url, headers, body, timeout: TIMEOUT, max_bytes: 0, beyond };
     let outcome = match rt.fetch(outgoing).await {
-        Ok(answer) => Outcome::Status(answer.status),
+        Ok(answer) => Attempt::Status(answer.status),
         // Nothing was sent, since this process has no room for the request.
         Err(error) if error.code == ErrorCode::RateLimited => return Err(error),
-        Err(_) => Outcome::Failed,
+        Err(_) => Attempt::Failed,
     };
     key::passing_by(rt, &own).await;
     Ok(outcome)

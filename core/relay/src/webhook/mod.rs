@@ -17,11 +17,13 @@
 //! | Module | What |
 //! |---|---|
 //! | `queue` | the rows, and the operations that change them, for actors of any kind |
+//! | `attempt` | the record of an attempt |
 //! | `send` | one attempt: payload, signatures, the request |
 //! | [`routes`] | webhooks of agents; those of keys are in `intelligence::alert` |
 //!
 //! Table numbers: 80 to 84, in every actor that has webhooks.
 
+mod attempt;
 mod queue;
 pub mod routes;
 mod send;
@@ -30,9 +32,10 @@ use std::time::Duration;
 
 use engine::time::{DAY, MINUTE, SECOND};
 
+pub use attempt::{Attempt, Record};
 pub use queue::{
-    Add, ENTRIES, Hook, Id, List, Outcome, ReadLog, Record, Remove, Replay, Rotate, Subject, Tried, all, deliver,
-    ended, enqueue, enqueue_as, log, put, read, remove, replay, reseal, reseal_url, resume, rotate, sealed,
+    Add, ENTRIES, Hook, Id, List, ReadLog, Remove, Replay, Rotate, Subject, Tried, all, deliver, ended, enqueue,
+    enqueue_as, log, put, read, remove, replay, reseal, reseal_url, resume, rotate, sealed,
 };
 pub use routes::{DeliveryAttempt, DeliveryList, ROUTES, Replayed, RotatedSecret, attempts, short};
 pub use send::permitted;

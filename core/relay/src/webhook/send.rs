@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::queue;
-use super::{Id, LATEST, LEASE, Outcome, Record, Subject, TIMEOUT};
+use super::{Attempt, Id, LATEST, LEASE, Record, Subject, TIMEOUT};
 use crate::above::Subscriptions;
 use crate::agent::wire::{self, RawMessage};
 use crate::agent::{custody, mailbox, record, reseal};
@@ -157,7 +157,7 @@ pub async fn attempt(rt: &dyn Runtime, actor: &ActorId, key: &str) -> Result<()>
     }
     let delivery = job.delivery;
     let outcome = match &job.body {
-        None => Outcome::Gone,
+        None => Attempt::Gone,
         Some(body) => make(rt, actor, &job, body).await?,
     };
     let latency = u32::try_from(rt.now().since(began) / 1_000).unwrap_or(u32::MAX);
@@ -175,7 +175,7 @@ pub async fn attempt(rt: &dyn Runtime, actor: &ActorId, key: &str) -> Result<()>
     Ok(())
 }
 
-async fn make(rt: &dyn Runtime, actor: &ActorId, job: &Job, body: &str) -> Result<Outcome> {
+async fn make(rt: &dyn Runtime, actor: &ActorId, job: &Job, body: &str) -> Result<Attempt> {
     let id = wire::message_id(&actor.name, &job.delivery);
     let secret = unsealed(rt, actor, &job.sealed)?;
     let previous = job.previous.as_deref().map(|sealed| unsealed(rt, actor, sealed)).transpose()?;
@@ -208,10 +208,10 @@ pub async fn post(
     body: &str,
     secret: Option<&str>,
     previous: Option<&str>,
-) -> Result<Outcome> {
+) -> Result<Attempt> {
     let settings = &rt.environment().settings;
     // Settings may have changed since the address was accepted.
-    let Ok(beyond) = permitted(settings, url) else { return Ok(Outcome::Failed) };
+    let Ok(beyond) = permitted(settings, url) else { return Ok(Attempt::Failed) };
     let message = Message { brand: &settings.brand, id, seconds: rt.now().seconds(), body };
     let mut headers = match secret {
         Some(secret) => message.headers(secret, previous)?,
@@ -222,10 +222,10 @@ pub async fn post(
     let body = Some(body.to_owned().into());
     let outgoing = Outgoing { url: url.to_owned(), headers, body, timeout: TIMEOUT, max_bytes: 0, beyond };
     match rt.fetch(outgoing).await {
-        Ok(answer) => Ok(Outcome::Status(answer.status)),
+        Ok(answer) => Ok(Attempt::Status(answer.status)),
         // Nothing was sent, since this process has no room for the request.
         Err(error) if error.code == ErrorCode::RateLimited => Err(error),
-        Err(_) => Ok(Outcome::Failed),
+        Err(_) => Ok(Attempt::Failed),
     }
 }
 

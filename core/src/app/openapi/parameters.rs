@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::http::{Auth, Param, Route};
+use crate::engine::http::{Auth, COUNTRY_PATTERN, Param, Route};
 use crate::intelligence::import::ImportKind;
 
 /// What a parameter of a path may hold: its name, the beginning of its routes, what it is, a pattern that all accepted
@@ -32,8 +32,8 @@ const LEDGER_ID: &str = "581c2631-f3f2-8697-ad15-d3104868558c";
 /// The longest beginning that fits decides.
 const IN_PATH: &[InPath] = &[
     of("did", "/", "DID of an agent.", "", "did:svc:VanTWgMccx3BpGjeJ6TyZA"),
-    of("code", "/", "ISO 3166-1 alpha-2 code of a country.", "^[A-Za-z]{2}$", "KE"),
-    of("country", "/", "ISO 3166-1 alpha-2 code of a country.", "^[A-Za-z]{2}$", "KE"),
+    of("code", "/", "ISO 3166-1 alpha-2 code of a country.", COUNTRY_PATTERN, "KE"),
+    of("country", "/", "ISO 3166-1 alpha-2 code of a country.", COUNTRY_PATTERN, "KE"),
     of("domain", "/", "A domain, or the name of a service.", "", "telegram.org"),
     of("service", "/", "A service such as a platform, or a domain.", "", "telegram"),
     of("platform", "/", "A platform by its slug.", "", "telegram"),

@@ -45,7 +45,7 @@ pub enum Due {
 
 /// What a run came to. When `reply` is an error the batch is empty, unless the error itself had to be recorded.
 #[derive(Debug)]
-pub struct Outcome<T = Vec<u8>> {
+pub struct Finished<T = Vec<u8>> {
     pub reply: Result<T>,
     pub batch: Batch,
     /// Streams on this actor should look for more, once the batch is durable.
@@ -56,22 +56,22 @@ pub struct Outcome<T = Vec<u8>> {
     pub due: Due,
 }
 
-impl<T> Outcome<T> {
+impl<T> Finished<T> {
     fn nothing(reply: Result<T>) -> Self {
-        Outcome { reply, batch: Batch::default(), wake: false, outgoing: Vec::new(), due: Due::Unchanged }
+        Finished { reply, batch: Batch::default(), wake: false, outgoing: Vec::new(), due: Due::Unchanged }
     }
 
     /// The same with another reply.
-    fn with<U>(self, reply: Result<U>) -> Outcome<U> {
-        Outcome { reply, batch: self.batch, wake: self.wake, outgoing: self.outgoing, due: self.due }
+    fn with<U>(self, reply: Result<U>) -> Finished<U> {
+        Finished { reply, batch: self.batch, wake: self.wake, outgoing: self.outgoing, due: self.due }
     }
 
     fn unchanged(reply: T) -> Self {
-        Outcome::nothing(Ok(reply))
+        Finished::nothing(Ok(reply))
     }
 
     fn failed(error: Error) -> Self {
-        Outcome::nothing(Err(error))
+        Finished::nothing(Err(error))
     }
 }
 
@@ -87,7 +87,7 @@ pub enum Work {
 }
 
 /// Runs an operation.
-pub fn perform(space: &Space<'_>, call: &Call) -> Outcome {
+pub fn perform(space: &Space<'_>, call: &Call) -> Finished {
     // What moves a deployment takes rows as they are, of whatever version.
     let mode = match rows::moves(&call.name) {
         true => Mode::Moving,
@@ -110,11 +110,11 @@ pub fn remembered(view: &View<'_>, call: &Call) -> Option<Vec<u8>> {
 }
 
 /// Applies a message from another actor, once.
-pub fn receive(space: &Space<'_>, delivery: &Delivery) -> Outcome<Receipt> {
+pub fn receive(space: &Space<'_>, delivery: &Delivery) -> Finished<Receipt> {
     match outbox::is_applied(&space.rows, delivery) {
         Ok(false) => {}
-        Ok(true) => return Outcome::unchanged(Receipt::Applied),
-        Err(error) => return Outcome::unchanged(Receipt::Retry(error)),
+        Ok(true) => return Finished::unchanged(Receipt::Applied),
+        Err(error) => return Finished::unchanged(Receipt::Retry(error)),
     }
     let outcome = run(space, |turn| {
         dispatch(&delivery.call, turn)?;
@@ -122,7 +122,7 @@ pub fn receive(space: &Space<'_>, delivery: &Delivery) -> Outcome<Receipt> {
     });
     match outcome.reply {
         Ok(()) => outcome.with(Ok(Receipt::Applied)),
-        Err(error) if outbox::is_temporary(&error) => Outcome::unchanged(Receipt::Retry(error)),
+        Err(error) if outbox::is_temporary(&error) => Finished::unchanged(Receipt::Retry(error)),
         Err(error) => {
             let recorded = run(space, |turn| outbox::mark_applied(turn, delivery));
             let receipt = match &recorded.reply {
@@ -135,7 +135,7 @@ pub fn receive(space: &Space<'_>, delivery: &Delivery) -> Outcome<Receipt> {
 }
 
 /// Records at the source what became of a message.
-pub fn settle(space: &Space<'_>, target: &ActorId, sequence: u64, receipt: &Receipt) -> Outcome<()> {
+pub fn settle(space: &Space<'_>, target: &ActorId, sequence: u64, receipt: &Receipt) -> Finished<()> {
     run(space, |turn| {
         let follow = outbox::settle(turn, target, sequence, receipt)?;
         match follow {
@@ -156,7 +156,7 @@ pub fn due_work(actor: &ActorId, rows: &dyn Read, now: Timestamp) -> Result<Vec<
 }
 
 /// Runs the operation of a due timer. A failure puts the timer back, later.
-pub fn fire(space: &Space<'_>, key: &str) -> Outcome<()> {
+pub fn fire(space: &Space<'_>, key: &str) -> Finished<()> {
     let mut failed = None;
     let outcome = run(space, |turn| match timers::take(turn, key)? {
         Some(timer) => dispatch(&timer.call, turn).map(|_| ()).inspect_err(|error| {
@@ -174,7 +174,7 @@ pub fn fire(space: &Space<'_>, key: &str) -> Outcome<()> {
 }
 
 /// Renders a dirty document. `None` when it is no longer dirty.
-pub fn publish(space: &Space<'_>, document: &str) -> Outcome<Option<Document>> {
+pub fn publish(space: &Space<'_>, document: &str) -> Finished<Option<Document>> {
     run(space, |turn| documents::publish(turn, document))
 }
 
@@ -203,11 +203,11 @@ enum Mode {
     Moving,
 }
 
-fn run<T>(space: &Space<'_>, body: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> Outcome<T> {
+fn run<T>(space: &Space<'_>, body: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> Finished<T> {
     run_as(space, Mode::Usual, body)
 }
 
-fn run_as<T>(space: &Space<'_>, mode: Mode, body: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> Outcome<T> {
+fn run_as<T>(space: &Space<'_>, mode: Mode, body: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> Finished<T> {
     let mut turn = Turn::new(space.program, space.actor, space.rows, space.now, space.seed, space.settings);
     let ran = match mode {
         Mode::Moving => body(&mut turn),
@@ -219,24 +219,24 @@ fn run_as<T>(space: &Space<'_>, mode: Mode, body: impl FnOnce(&mut Turn<'_>) -> 
     };
     let value = match ran {
         Ok(value) => value,
-        Err(error) => return Outcome::failed(error),
+        Err(error) => return Finished::failed(error),
     };
     if mode == Mode::Usual && space.settings.closed && turn.changes() > 0 {
-        return Outcome::failed(rows::closed());
+        return Finished::failed(rows::closed());
     }
     if let Err(error) = turn.revise() {
-        return Outcome::failed(error);
+        return Finished::failed(error);
     }
     let due = match due_after(&turn) {
         Ok(due) => due,
-        Err(error) => return Outcome::failed(error),
+        Err(error) => return Finished::failed(error),
     };
     let (batch, wake, outgoing) = turn.finish();
     let most = if space.actor.kind == Kind::Ledger { MAX_LEDGER_ROWS } else { MAX_ROWS };
     if batch.len() > most + MACHINERY_ROWS {
-        return Outcome::failed(Error::internal(format!("an operation changed {} rows", batch.len())));
+        return Finished::failed(Error::internal(format!("an operation changed {} rows", batch.len())));
     }
-    Outcome { reply: Ok(value), batch, wake, outgoing, due }
+    Finished { reply: Ok(value), batch, wake, outgoing, due }
 }
 
 fn due_after(turn: &Turn<'_>) -> Result<Due> {

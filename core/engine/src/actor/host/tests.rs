@@ -26,7 +26,7 @@ impl World {
         (world, counter("a"), counter("b"))
     }
 
-    fn on<T>(&mut self, counter: &mut Counter, body: impl FnOnce(&Space<'_>) -> Outcome<T>) -> Outcome<T> {
+    fn on<T>(&mut self, counter: &mut Counter, body: impl FnOnce(&Space<'_>) -> Finished<T>) -> Finished<T> {
         self.seed = self.seed.wrapping_add(1);
         let space = Space {
             program: &crate::testing::PROGRAM,

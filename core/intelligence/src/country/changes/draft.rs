@@ -10,7 +10,7 @@ use engine::actor::View;
 use engine::kv::Direction;
 use engine::number::round;
 use engine::time::{DAY, HOUR};
-use facts::change::combine::{Combined, INTERNET, Measured, is_narrow, is_national, is_platform, tracked};
+use facts::change::combine::{Combined, INTERNET, MeasuredEvent, is_narrow, is_national, is_platform, tracked};
 use facts::change::constants::{
     CONFIDENCE_NETWORKS, CONFIDENCE_SINGLE, CRITICAL_WEIGHT, HIGH_NETWORKS, HIGH_WEIGHT, MEDIUM_NETWORKS,
 };
@@ -45,12 +45,12 @@ fn at_hour(hour: i64) -> Timestamp {
 
 /// Whether a measured event is over: it was measured for 96 h without a blocked vote, or it is too old to be called
 /// blocked (decision age-limit).
-pub fn is_over(measured: &Measured, now: Timestamp) -> bool {
+pub fn is_over(measured: &MeasuredEvent, now: Timestamp) -> bool {
     measured.found.resolved.is_some() || now > stands_until(measured)
 }
 
 /// Until when a measured block is called blocked without another vote.
-fn stands_until(measured: &Measured) -> Timestamp {
+fn stands_until(measured: &MeasuredEvent) -> Timestamp {
     let messaging = measured.found.targets.iter().any(|target| facts::subject::is_messaging(target));
     at_hour(measured.found.last_vote).plus(Ageing::of(messaging).limit)
 }

@@ -14,7 +14,7 @@ use crate::{Result, Timestamp};
 use engine::actor::{Turn, View, encode};
 use engine::kv::Direction;
 use engine::time::DAY;
-use facts::change::combine::{Combined, Measured, combine};
+use facts::change::combine::{Combined, MeasuredEvent, combine};
 use facts::change::constants::MERGE_GAP;
 use facts::reported::{Event, ioda};
 
@@ -60,10 +60,10 @@ fn shape(draft: &Draft) -> Result<u64> {
 /// Compares what is found now with what was reported, and sends the differences. Returns whether that was all, and when
 /// to compare again because counts wait.
 pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
-    let measured: Vec<Measured> = FOUND
+    let measured: Vec<MeasuredEvent> = FOUND
         .scan(turn, &FOUND.range(), Direction::Ascending, usize::MAX)?
         .into_iter()
-        .map(|((subject, _), found)| Measured { subject, found })
+        .map(|((subject, _), found)| MeasuredEvent { subject, found })
         .collect();
     let events = EVENTS.scan(turn, &EVENTS.range(), Direction::Ascending, usize::MAX)?;
     let events: Vec<Event> = ioda::joined(events.into_iter().map(|(_, told)| told.event));

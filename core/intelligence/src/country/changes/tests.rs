@@ -13,7 +13,7 @@ use engine::actor::{ActorId, Call, Kind, View};
 use engine::kv::{MemoryStore, Overlay, Store};
 use engine::settings::Settings;
 use engine::time::{DAY, HOUR};
-use facts::change::combine::{INTERNET, Measured, Silence, combine};
+use facts::change::combine::{INTERNET, MeasuredEvent, Silence, combine};
 use facts::change::merge::{Affected, BlockingEvent};
 use facts::reported::{self, Cause, Event, EventKind, Scope};
 use facts::source::Source;
@@ -59,7 +59,7 @@ fn silence(from: i64, to: i64) -> Silence {
     }
 }
 
-fn block(subject: &str, from: i64, to: i64, asns: &[u32]) -> Measured {
+fn block(subject: &str, from: i64, to: i64, asns: &[u32]) -> MeasuredEvent {
     let networks = asns.iter().map(|asn| Affected {
         asn: *asn,
         first: START + from,
@@ -88,10 +88,10 @@ fn block(subject: &str, from: i64, to: i64, asns: &[u32]) -> Measured {
         schedule: None,
         start_unknown: false,
     };
-    Measured { subject: subject.to_owned(), found }
+    MeasuredEvent { subject: subject.to_owned(), found }
 }
 
-fn drafts(measured: &[Measured], silences: &[Silence], events: &[Event]) -> Vec<Draft> {
+fn drafts(measured: &[MeasuredEvent], silences: &[Silence], events: &[Event]) -> Vec<Draft> {
     let (actor, store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
     let view = View::new(&crate::testing::PROGRAM, &actor, &store, NOW, &settings);
     let mut reversed: Vec<Event> = events.to_vec();
@@ -327,7 +327,7 @@ fn platforms_of_target_lists_are_graded_as_platforms() {
     let batch = space.into_batch();
     store.apply(batch).unwrap();
     let view = View::new(&crate::testing::PROGRAM, &actor, &store, NOW, &settings);
-    let graded = |measured: &[Measured], events: &[Event]| {
+    let graded = |measured: &[MeasuredEvent], events: &[Event]| {
         let all = combine(measured, &[], events, &catalogue.platforms);
         let draft = draft::draft(&view, &all[0]).unwrap();
         (draft.subject, draft.severity)

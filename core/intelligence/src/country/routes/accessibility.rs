@@ -13,7 +13,7 @@ use crate::analytics::tabular::{self, Tabular};
 use crate::country::{Detection, ListedBlock, ListedBlocks, ListedHere, State, Summary, Verdicts};
 use crate::world::{self, CountrySummary, Glance, SurveyOf, Surveyed, TargetSummary};
 use crate::{Error, Result, Timestamp, country, reference};
-use engine::http::{Cx, Response};
+use engine::http::{COUNTRY_PATTERN, Cx, Response};
 use engine::number::round;
 use engine::runtime;
 use facts::starter::Country;
@@ -69,7 +69,7 @@ pub struct BatchRequest {
     /// At most 50; duplicates are answered once.
     #[schemars(required, length(min = 1, max = 50))]
     domains: Option<Vec<String>>,
-    #[schemars(required, regex(pattern = "^[A-Za-z]{2}$"))]
+    #[schemars(required, regex(pattern = COUNTRY_PATTERN))]
     country: Option<String>,
     as_of: Option<String>,
 }

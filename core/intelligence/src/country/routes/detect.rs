@@ -8,14 +8,14 @@ use super::input;
 use super::leads::{self, Leads};
 use crate::country::{AttestationEvidence, Detection, NetworkAnswer, RoleAnswer, State};
 use crate::{Result, reference};
-use engine::http::{Caller, Cx, Response};
+use engine::http::{COUNTRY_PATTERN, Caller, Cx, Response};
 use engine::number::round;
 use facts::verdict::constants::INTERVAL;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct DetectRequest {
     /// ISO 3166-1 alpha-2.
-    #[schemars(required, regex(pattern = "^[A-Za-z]{2}$"))]
+    #[schemars(required, regex(pattern = COUNTRY_PATTERN))]
     country: Option<String>,
     /// A domain, URL, service name or role.
     #[schemars(required, length(min = 1))]
@@ -161,7 +161,7 @@ pub async fn detect(cx: Cx) -> Result<Response> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "DetectBatchRequest")]
 pub struct BatchRequest {
-    #[schemars(required, regex(pattern = "^[A-Za-z]{2}$"))]
+    #[schemars(required, regex(pattern = COUNTRY_PATTERN))]
     country: Option<String>,
     /// At most 50; duplicates are answered once.
     #[schemars(required, length(min = 1, max = 50))]

@@ -13,7 +13,7 @@ use crate::incidents::model::{
 use crate::incidents::operate::{Create, Deed, Field, Operate, Versions};
 use crate::incidents::{Unknown, actor, text};
 use crate::{Error, Result, Timestamp};
-use engine::http::{Cx, Response};
+use engine::http::{COUNTRY_PATTERN, Cx, Response};
 use engine::runtime;
 use facts::licence;
 use facts::reported::AHEAD;
@@ -25,7 +25,7 @@ use facts::starter::Platform;
 #[schemars(extend("required" = ["country", "subject", "reason", "start"]))]
 pub struct NewIncident {
     /// ISO 3166-1 alpha-2.
-    #[schemars(regex(pattern = "^[A-Za-z]{2}$"))]
+    #[schemars(regex(pattern = COUNTRY_PATTERN))]
     pub country: String,
     /// A platform, a domain, or `internet`.
     pub subject: String,

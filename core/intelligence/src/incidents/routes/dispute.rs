@@ -134,7 +134,7 @@ pub async fn list(cx: Cx) -> Result<Response> {
 #[serde(deny_unknown_fields)]
 pub struct Decision {
     /// `accepted` or `rejected`. Accepting does not change the incident; amend or retract it in addition.
-    pub outcome: Outcome,
+    pub outcome: Ruling,
     /// At most 1,000 characters.
     #[serde(default)]
     pub note: Option<String>,
@@ -142,7 +142,7 @@ pub struct Decision {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum Ruling {
     Accepted,
     Rejected,
 }
@@ -152,7 +152,7 @@ pub async fn resolve(cx: Cx) -> Result<Response> {
     let resolve = Resolve {
         id: cx.path("id")?.to_ascii_lowercase(),
         by: cx.rt.environment().secrets.admin_key_id(),
-        accepted: decision.outcome == Outcome::Accepted,
+        accepted: decision.outcome == Ruling::Accepted,
         note: prose("note", decision.note.as_deref(), 1_000)?,
     };
     let dispute = runtime::call(&*cx.rt, actor().name, &resolve).await?;

@@ -17,7 +17,7 @@ use crate::incidents::search::index::{Entry, Index, MAX_DOCUMENTS};
 use crate::incidents::search::rank::{Hit, Method, search};
 use crate::incidents::written::{self, MANNER};
 use crate::{Error, Result};
-use engine::http::{Cx, Ready, Response};
+use engine::http::{COUNTRY_PATTERN, Cx, Ready, Response};
 use engine::runtime;
 use facts::licence;
 use facts::sentence::{Sentence, Sentences};
@@ -40,7 +40,7 @@ pub struct SimilarRequest {
     /// Default 5, at most 50.
     pub k: Option<u32>,
     /// ISO 3166-1 alpha-2.
-    #[schemars(regex(pattern = "^[A-Za-z]{2}$"))]
+    #[schemars(regex(pattern = COUNTRY_PATTERN))]
     pub country: Option<String>,
     /// `censorship`, `disruption` or `mixed`.
     pub incident_type: Option<String>,

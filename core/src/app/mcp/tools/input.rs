@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::engine::http::COUNTRY_PATTERN;
+
 /// One argument of a tool.
 pub struct Input {
     pub name: &'static str,
@@ -39,7 +41,7 @@ impl Kind {
     fn schema(self) -> Value {
         match self {
             Kind::Text(most) => json!({ "type": "string", "minLength": 1, "maxLength": most }),
-            Kind::Country => json!({ "type": "string", "pattern": "^[A-Za-z]{2}$" }),
+            Kind::Country => json!({ "type": "string", "pattern": COUNTRY_PATTERN }),
             Kind::Number(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
             Kind::Flag => json!({ "type": "boolean" }),
             Kind::OneOf(words) => json!({ "type": "string", "enum": words }),
@@ -197,6 +199,6 @@ mod tests {
         assert_eq!((&schema["required"], &schema["additionalProperties"]), (&json!(["domain"]), &json!(false)));
         let limit = json!({ "type": "integer", "minimum": 1, "maximum": 10, "description": "How many." });
         assert_eq!(schema["properties"]["limit"], limit);
-        assert_eq!(schema["properties"]["countries"]["items"]["pattern"], "^[A-Za-z]{2}$");
+        assert_eq!(schema["properties"]["countries"]["items"]["pattern"], COUNTRY_PATTERN);
     }
 }
