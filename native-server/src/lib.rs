@@ -30,6 +30,7 @@
 //! | `supervisor` | what a service manager hands over and is told |
 //! | `tls` | certificates: files of the operator, or an authority by ACME |
 //! | `trace` | which request an event belongs to |
+//! | `trust` | which certificates commands take from the servers that they ask |
 //! | `log` | lines for the operator on standard error |
 //! | [`keyfile`] | master keys and operator key beside the data file |
 //! | [`clock`] | time and randomness of the operating system |
@@ -75,6 +76,7 @@ mod supervisor;
 pub mod testing;
 mod tls;
 mod trace;
+mod trust;
 pub mod websocket;
 mod world;
 pub mod writer;

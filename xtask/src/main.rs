@@ -49,6 +49,7 @@ mod yanked;
 
 use std::process::ExitCode;
 
+use client::Wheel;
 use run::Result;
 
 const HELP: &str = "\
@@ -103,9 +104,9 @@ fn dispatch(args: &[&str]) -> Result<()> {
     match args {
         ["check"] => check::check(),
         ["ci"] => ci::ci(),
-        ["client"] => client::client(),
+        ["client"] => client::client(Wheel::Released),
         ["client", "js"] => client::js(),
-        ["client", "python"] => client::python(),
+        ["client", "python"] => client::python(Wheel::Released),
         ["test", filter @ ..] => test::test(filter),
         ["pictures", folder] => browser::pictures(folder),
         ["sim", rest @ ..] => sim::sim(rest),

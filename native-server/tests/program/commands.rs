@@ -170,6 +170,40 @@ fn a_watch_tells_changes_in_their_order() {
     watching.wait().unwrap();
 }
 
+/// A server that gives one answer after the other, each to one request, with this body.
+fn answers(bodies: Vec<String>) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for body in bodies {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stream.try_clone().unwrap()));
+            while !lines.next().unwrap().unwrap().is_empty() {}
+            let length = body.len();
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n");
+            stream.write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes()).unwrap();
+        }
+    });
+    base
+}
+
+#[test]
+fn a_watched_check_ends_with_the_first_answer_of_another_status() {
+    let user = User::new("user-watch-check");
+    let blocked = user.json(&["check", "youtube.com", "CN"]);
+    assert_eq!(blocked["status"], "blocked");
+    let mut told = blocked.clone();
+    told["summary"] = "the same in other words".into();
+    let mut open = blocked.clone();
+    open["status"] = "accessible".into();
+    let base = answers([&blocked, &told, &open].map(ToString::to_string).to_vec());
+    let watch = ["watch", "check", "youtube.com", "CN", "--every", "5", "--url", &base];
+    let lines = user.good(&[&watch[..], &["--json"]].concat());
+    let statuses: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["status"].clone()).collect();
+    assert_eq!(statuses, ["blocked", "accessible"]);
+}
+
 #[test]
 fn agents_write_to_each_other_and_their_keys_stay_in_their_profiles() {
     let user = User::new("user-agents");
@@ -303,6 +337,21 @@ fn offer_of(user: &User) -> String {
         bob.list_offer(&Offer::new("translate", "Translate a page", 500_000)).await.unwrap().capability_id
     };
     runtime.block_on(work)
+}
+
+/// The numbers are an interface of their own, so what scripts read about them must be true.
+#[test]
+fn the_documentation_has_the_exit_codes_of_the_help() {
+    let (_folder, path) = data("user-codes");
+    let help = good(&path, &["--help"]);
+    let codes = help.split_once("Exit codes:\n").unwrap().1.trim_end();
+    let rows = codes.lines().map(|line| {
+        let (code, what) = line.trim().split_once(' ').unwrap();
+        format!("| {code} | {} |\n", what.trim())
+    });
+    let table = format!("| Exit code | What |\n|---|---|\n{}\n", rows.collect::<String>());
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/command-line.md");
+    assert!(std::fs::read_to_string(page).unwrap().contains(&table), "docs/command-line.md should have:\n\n{table}");
 }
 
 #[test]

@@ -13,8 +13,8 @@ use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use super::Server;
 use super::operating::{hang_up, line, logged, text_of, with_config};
+use super::{Server, heliograph};
 
 /// A certificate for `localhost` that vouches for itself, as files. Returns the certificate.
 pub fn certificate(name: &str, certificate: &Path, key: &Path) -> CertificateDer<'static> {
@@ -181,5 +181,41 @@ fn a_server_with_a_certificate_speaks_both_versions_and_takes_a_new_certificate_
     let told = line(&lines, "the settings stay as they are");
     assert!(told.contains("tls_certificate ") && told.contains("there is no certificate in it"), "{told}");
     assert!(connect(&at, "localhost", trusting(&second, &[])).is_ok());
+    server.stop();
+}
+
+/// A server inside of an organisation: its certificate is of nobody whom Mozilla lists.
+#[test]
+fn commands_take_the_certificate_of_an_own_authority_when_they_are_given_it() {
+    let (folder, path, config) = with_config("tls-commands", "");
+    let (file, key) = (folder.file("c.pem"), folder.file("k.pem"));
+    certificate("127.0.0.1", &file, &key);
+    let settings = format!("tls_certificate = {file:?}\ntls_key = {key:?}\npublic_url = \"https://127.0.0.1\"\n");
+    std::fs::write(&config, settings).unwrap();
+    let (server, _lines) = logged(&path, &config);
+    let says = |arguments: &[&str], trusted: &Path| {
+        let mut command = heliograph(&path);
+        command.args(arguments).env("HELIOGRAPH_URL", &server.base).env("HELIOGRAPH_CA_FILE", trusted);
+        let output = command.env("XDG_CONFIG_HOME", folder.path().join("config")).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    let good = |arguments: &[&str]| {
+        let (code, said, error) = says(arguments, &file);
+        assert_eq!((code, error.as_str()), (0, ""), "{arguments:?}");
+        said
+    };
+    let (code, said, error) = says(&["check", "youtube.com", "CN"], Path::new(""));
+    assert!(code == 3 && said.is_empty() && error.contains("tip: HELIOGRAPH_CA_FILE"), "{code} {error}");
+    let (code, _, error) = says(&["check", "youtube.com", "CN"], &key);
+    assert!(code == 2 && error.contains("k.pem: there is no certificate in it"), "{code} {error}");
+    assert!(good(&["check", "youtube.com", "CN"]).contains("blocked"));
+    good(&["agent", "register"]);
+    let own: serde_json::Value = serde_json::from_str(&good(&["profile", "show", "--json"])).unwrap();
+    good(&["agent", "send", own["did"].as_str().unwrap(), "over TLS"]);
+    assert!(good(&["agent", "listen", "--count", "1"]).contains("over TLS"));
+    // The commands of operators do as well.
+    assert!(says(&["keys", "list", "--to", &server.base], Path::new("")).2.contains("tip: HELIOGRAPH_CA_FILE"));
+    good(&["keys", "list", "--to", &server.base]);
     server.stop();
 }

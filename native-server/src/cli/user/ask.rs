@@ -63,7 +63,7 @@ impl Asked {
             (None, None) => variable("HELIOGRAPH_URL").or_else(of_profile),
         };
         let config = Config { tries: TRIES, ..Config::default() };
-        let client = Client::with(&url.unwrap_or_else(|| USUAL.to_owned()), config, Ureq::new())?;
+        let client = Client::with(&url.unwrap_or_else(|| USUAL.to_owned()), config, Ureq::new()?)?;
         Ok(Asked { client, profile })
     }
 

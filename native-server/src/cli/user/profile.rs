@@ -127,7 +127,7 @@ impl Profile {
     }
 
     fn set(&mut self, url: &str) -> Result<(), Failure> {
-        let client = Client::with(url, Config::default(), Ureq::new())?;
+        let client = Client::with(url, Config::default(), Ureq::new()?)?;
         if let (Some(did), Some(before)) = (self.did(), self.url())
             && before != client.base()
         {
@@ -227,7 +227,7 @@ fn api_key(profile: &Profile) -> Result<String, Failure> {
     if profile.did().is_none() {
         return Err(Failure::usage(format!("the profile `{}` has no agent", profile.name)));
     }
-    let client = Client::with(profile.url().unwrap_or_default(), Config::default(), Ureq::new())?;
+    let client = Client::with(profile.url().unwrap_or_default(), Config::default(), Ureq::new()?)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
     let agent = runtime.block_on(client.open(FileStore::new(profile.keys())?))?;
     Ok(agent.api_key().expose().to_owned())
