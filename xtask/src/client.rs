@@ -9,7 +9,10 @@ use crate::run::{Result, is_installed, notice, run, tool};
 use crate::tools::{self, WASM};
 
 /// Largest module, in bytes of brotli: what a page loads before its first message (decision javascript-package-size).
-const LIMIT: usize = 210_000;
+const LIMIT: usize = 200_000;
+
+/// Hash functions as loops: what agents hash is short.
+const SMALL_HASHES: &str = "target.wasm32-unknown-unknown.rustflags=['--cfg', 'sha2_backend_soft=\"compact\"']";
 
 /// How a wheel is built: for users, or for tests.
 #[derive(Clone, Copy)]
@@ -52,7 +55,7 @@ pub fn js() -> Result<()> {
     run(
         "client for JavaScript",
         cargo()
-            .args(["build", "--quiet", "--locked", "--profile", "client", "--target", WASM])
+            .args(["build", "--quiet", "--locked", "--profile", "client", "--target", WASM, "--config", SMALL_HASHES])
             .args(["--package", "heliograph-client-js"]),
     )?;
     let (package, built) = (folder("js"), root().join(format!("target/{WASM}/client/heliograph_client_js.wasm")));

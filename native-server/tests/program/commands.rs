@@ -221,7 +221,7 @@ fn agents_write_to_each_other_and_their_keys_stay_in_their_profiles() {
 
     let sent = user.json(&["agent", "send", &bob, "Hello,", "Bob"]);
     assert_eq!((sent["to"].as_str(), sent["client_side"].as_bool()), (Some(bob.as_str()), Some(true)));
-    let mut piped = user.command(&["agent", "send", &bob, "-", "--sealed", "--thread", "t1"]);
+    let mut piped = user.command(&["agent", "send", &bob, "-", "--sealed", "--prekeys", "--thread", "t1"]);
     let mut piped = piped.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     piped.stdin.take().unwrap().write_all("two\n\u{1b}[31mlines".as_bytes()).unwrap();
     assert!(piped.wait_with_output().unwrap().status.success());

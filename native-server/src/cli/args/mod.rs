@@ -83,7 +83,7 @@ pub enum Command {
     /// Follow incidents as they change, or a check until its answer changes.
     #[command(subcommand)]
     Watch(user::Watch),
-    /// Be an agent: register, send and receive encrypted messages.
+    /// Register an agent, send and receive encrypted messages.
     #[command(subcommand)]
     Agent(user::AgentCommand),
     /// Pay other agents, and hire them.
@@ -145,7 +145,7 @@ pub enum Command {
     /// Serve the Model Context Protocol over standard input and output, by asking a running server. An agent's key comes
     /// from HELIOGRAPH_AGENT_KEY, an API key from HELIOGRAPH_API_KEY.
     Mcp {
-        /// The server that is asked.
+        /// Server to ask.
         #[arg(long, value_name = "URL", env = "HELIOGRAPH_URL", default_value = "http://127.0.0.1:8787")]
         url: String,
     },

@@ -28,7 +28,7 @@ pub fn run(command: &AgentCommand) -> Result<(), Failure> {
             register(asked, ask, Registration { name: name.clone(), capabilities: capability.clone(), ..registration })
                 .await
         }),
-        AgentCommand::Send { to, text, thread, reply_to, ttl, sealed, deniable, ask } => {
+        AgentCommand::Send { to, text, thread, reply_to, ttl, sealed, deniable, prekeys, ask } => {
             let text = match text.as_slice() {
                 [one] if one == "-" => input()?,
                 words => words.join(" "),
@@ -39,6 +39,7 @@ pub fn run(command: &AgentCommand) -> Result<(), Failure> {
             draft = ttl.iter().fold(draft, |draft, seconds| draft.ttl(*seconds));
             draft = if *sealed { draft.sealed() } else { draft };
             draft = if *deniable { draft.deniable() } else { draft };
+            draft = if *prekeys { draft.from_prekeys() } else { draft };
             ask::run(ask, |asked| send(asked, ask, draft))
         }
         AgentCommand::Listen { from, count, keep, ask } => {
