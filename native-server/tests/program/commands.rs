@@ -363,6 +363,7 @@ fn help_completions_and_manual_are_made_of_the_same() {
     {
         assert!(help.contains(part), "{part}: {help}");
     }
+    assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     let check = good(&path, &["check", "--help"]);
     let at = |part: &str| check.find(part).unwrap_or_else(|| panic!("{part}: {check}"));
     assert!(at("--as-of") < at("--url") && at("--url") < at("Examples:") && at("Examples:") < at("Exit codes:"));
