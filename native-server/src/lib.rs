@@ -31,6 +31,7 @@
 //! | `tls` | certificates: files of the operator, or an authority by ACME |
 //! | `trace` | which request an event belongs to |
 //! | `log` | lines for the operator on standard error |
+//! | `owner` | whom new files belong to |
 //! | [`keyfile`] | master keys and operator key beside the data file |
 //! | [`clock`] | time and randomness of the operating system |
 //! | [`testing`] | temporary folders |
@@ -56,6 +57,7 @@ mod log;
 mod maintenance;
 mod metrics;
 mod outgoing;
+mod owner;
 mod places;
 pub mod pool;
 pub mod probe;

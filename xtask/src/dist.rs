@@ -203,7 +203,7 @@ fn package(made: &Made<'_>, glibc: Option<(u32, u32)>) -> Result<String> {
     write(&tree.join("lib/systemd/system/heliograph.socket"), socket)?;
     write(&tree.join("etc/heliograph/heliograph.toml"), settings)?;
     write(&tree.join("usr/share/doc/heliograph/copyright"), read(&root().join("LICENSE"))?)?;
-    write(&tree.join("usr/share/doc/heliograph/operate.md"), &guide)?;
+    documents(&tree.join("usr/share/doc/heliograph"))?;
     write(&tree.join("DEBIAN/conffiles"), "/etc/heliograph/heliograph.toml\n")?;
     executable(&tree.join("DEBIAN/postinst"), AFTER)?;
     executable(&tree.join("DEBIAN/prerm"), BEFORE_REMOVAL)?;
@@ -220,6 +220,19 @@ fn package(made: &Made<'_>, glibc: Option<(u32, u32)>) -> Result<String> {
     tool("dpkg-deb", build.args(["--build", "--root-owner-group", "tree", &name]).current_dir(dist))?;
     fs::remove_dir_all(&tree).map_err(|error| error.to_string())?;
     Ok(name)
+}
+
+/// The pages for operators, and what Prometheus and Grafana take.
+fn documents(to: &Path) -> Result<()> {
+    let docs = root().join("docs");
+    for folder in ["", "monitoring"] {
+        let entries = fs::read_dir(docs.join(folder)).map_err(|error| format!("{}: {error}", docs.display()))?;
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()) {
+            let name = path.file_name().ok_or("a page has no name")?;
+            write(&to.join(folder).join(name), read(&path)?)?;
+        }
+    }
+    Ok(())
 }
 
 /// The unit of the guide with the places of a package, and with the user that it makes: files keep their owner when

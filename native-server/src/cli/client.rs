@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::args::Common;
+use super::trust;
 use crate::keyfile;
 use crate::server::Deployment;
 use crate::store::Options;
@@ -131,8 +132,8 @@ impl Client {
     }
 
     fn at(base: String, admin_key: String) -> Client {
-        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
-        Client { place: Backend::There { base, agent }, admin_key }
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).tls_config(trust::tls());
+        Client { place: Backend::There { base, agent: agent.build().new_agent() }, admin_key }
     }
 
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, String> {
@@ -268,7 +269,7 @@ impl Client {
             true => request.body(()).map_err(|error| error.to_string()).map(|request| agent.run(request)),
             false => request.body(&body[..]).map_err(|error| error.to_string()).map(|request| agent.run(request)),
         };
-        sent?.map_err(|error| format!("{base}: {error}"))
+        sent?.map_err(|error| format!("{base}: {}", trust::explained(&error)))
     }
 }
 

@@ -68,6 +68,7 @@ mod serve;
 mod shell;
 mod spill;
 mod sweep;
+mod trust;
 mod user;
 mod world;
 

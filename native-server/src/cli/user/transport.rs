@@ -8,6 +8,8 @@ use heliograph_client::http::{Body, Request, Response, Transport};
 use heliograph_client::{Error, Result};
 use tokio::task::spawn_blocking;
 
+use crate::cli::trust;
+
 /// Most bytes of one piece.
 const PIECE: usize = 16 << 10;
 /// How long a connection may take to be made.
@@ -28,6 +30,7 @@ impl Ureq {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .timeout_connect(Some(CONNECT))
+            .tls_config(trust::tls())
             .user_agent(concat!("heliograph/", env!("CARGO_PKG_VERSION")));
         Ureq(config.build().new_agent())
     }
@@ -36,7 +39,7 @@ impl Ureq {
 fn failure(error: &ureq::Error, timeout: Option<Duration>) -> Error {
     match error {
         ureq::Error::Timeout(_) => Error::TimedOut(timeout.unwrap_or(CONNECT)),
-        other => Error::Unreachable(other.to_string()),
+        other => Error::Unreachable(trust::explained(other)),
     }
 }
 
