@@ -36,7 +36,7 @@ pub fn compact(path: &Path) -> Result<Compacted, String> {
     // Commits that are only in journals go into the tree first. The file stays open, and so locked, to the end.
     let options = Options { must_exist: true, alone: true, ..Options::new(path) };
     let store = Store::open(options).map_err(|error| match error {
-        OpenError::InUse(_) => fail(&"another process uses it, probably a running server; stop it first"),
+        OpenError::InUse(_) => fail(&"it is in use by another process, probably a running server; stop it first"),
         error => error.to_string(),
     })?;
     if !store.folder().generations().map_err(|error| fail(&error))?.is_empty() {

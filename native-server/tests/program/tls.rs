@@ -13,8 +13,8 @@ use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use super::Server;
 use super::operating::{hang_up, line, logged, text_of, with_config};
+use super::{Server, heliograph};
 
 /// A certificate for `localhost` that vouches for itself, as files. Returns the certificate.
 pub fn certificate(name: &str, certificate: &Path, key: &Path) -> CertificateDer<'static> {
@@ -182,4 +182,30 @@ fn a_server_with_a_certificate_speaks_both_versions_and_takes_a_new_certificate_
     assert!(told.contains("tls_certificate ") && told.contains("there is no certificate in it"), "{told}");
     assert!(connect(&at, "localhost", trusting(&second, &[])).is_ok());
     server.stop();
+}
+
+/// An authority of one's own, which no browser trusts.
+#[test]
+fn a_command_trusts_the_authority_that_a_variable_names_and_says_what_to_do_where_it_does_not() {
+    let (folder, path, config) = with_config("tls-command", "");
+    let (file, key) = (folder.file("c.pem"), folder.file("k.pem"));
+    certificate("localhost", &file, &key);
+    std::fs::write(&config, format!("tls_certificate = {file:?}\ntls_key = {key:?}\n")).unwrap();
+    let (server, _lines) = logged(&path, &config);
+    let to = format!("https://localhost:{}", address(&server).rsplit_once(':').unwrap().1);
+    let ask = |authorities: Option<&Path>, to: &str| {
+        let mut command = heliograph(&path);
+        command.args(["db", "info", "--to", to]).env_remove("SSL_CERT_FILE");
+        authorities.map(|file| command.env("SSL_CERT_FILE", file));
+        let output = command.output().unwrap();
+        (output.status.success(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(ask(Some(&file), &to), (true, String::new()));
+    let (done, told) = ask(None, &to);
+    assert!(!done && told.contains("SSL_CERT_FILE names the file of another authority"), "{told}");
+    let (done, told) = ask(Some(&key), &to);
+    assert!(!done && told.contains("counts for nothing: there is no certificate in it"), "{told}");
+    server.stop();
+    let (done, told) = ask(Some(&file), &to);
+    assert!(!done && told.contains("no server listens there"), "{told}");
 }
