@@ -146,7 +146,12 @@ fn pack(built: &Path, processor: &str) -> Result<Vec<String>> {
         Ok(name) => made.push(name),
         Err(error) => notice(&format!("no package for Debian: {error}")),
     }
-    match image::image(&made_for) {
+    let needs = glibc(&bytes).filter(|_| !runs_here(made_for.architecture));
+    let imaged = match needs {
+        Some(_) => Err("it loads libraries of another processor, which are not here; take a target of musl".to_owned()),
+        None => image::image(&made_for),
+    };
+    match imaged {
         Ok(name) => made.push(name),
         Err(error) => notice(&format!("no image for containers: {error}")),
     }
@@ -193,7 +198,7 @@ fn package(made: &Made<'_>, glibc: Option<(u32, u32)>) -> Result<String> {
     let Made { dist, program, architecture, time } = made;
     let version = env!("CARGO_PKG_VERSION");
     let tree = dist.join("tree");
-    let settings = output("config init", Command::new(program).args(["config", "init"]))?;
+    let settings = settings(program, architecture)?;
     let guide = read_text(&root().join("docs/operate.md"))?;
     let mut units = guide.split("```ini\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0));
     let missing = || "docs/operate.md shows no unit".to_owned();
@@ -220,6 +225,24 @@ fn package(made: &Made<'_>, glibc: Option<(u32, u32)>) -> Result<String> {
     tool("dpkg-deb", build.args(["--build", "--root-owner-group", "tree", &name]).current_dir(dist))?;
     fs::remove_dir_all(&tree).map_err(|error| error.to_string())?;
     Ok(name)
+}
+
+/// Whether programs of this architecture run on this machine.
+fn runs_here(architecture: &str) -> bool {
+    architecture == self::architecture(std::env::consts::ARCH)
+}
+
+/// The settings file of `config init`. A program for another processor cannot be asked, so the one of this machine is.
+fn settings(program: &Path, architecture: &str) -> Result<Vec<u8>> {
+    let init = ["config", "init"];
+    match runs_here(architecture) {
+        true => output("config init", Command::new(program).args(init)),
+        false => {
+            let mut own = cargo();
+            own.args(["run", "--quiet", "--locked", "--package", "heliograph", "--"]).args(init);
+            output("config init", &mut own)
+        }
+    }
 }
 
 /// The pages for operators, and what Prometheus and Grafana take.
@@ -347,7 +370,12 @@ mod tests {
         let once = |name: &str| {
             let dist = folder.join(name);
             fs::create_dir_all(&dist).unwrap();
-            let made = Made { dist: &dist, program: &program, architecture: "amd64", time: "1767225600" };
+            let made = Made {
+                dist: &dist,
+                program: &program,
+                architecture: architecture(std::env::consts::ARCH),
+                time: "1767225600",
+            };
             let names = [package(&made, Some((2, 36))).unwrap(), image::image(&made).unwrap()];
             names.map(|name| (read(&dist.join(&name)).unwrap(), name))
         };
