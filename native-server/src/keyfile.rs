@@ -93,6 +93,10 @@ pub fn load_or_create(data: &Path, fresh: bool) -> Result<KeyFile, String> {
             path.display(),
             data.display()
         )),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Err(format!(
+            "cannot read {}: {error}. It must belong to the user that this runs as, as the data file and their folder do",
+            path.display()
+        )),
         Err(error) => Err(format!("cannot read {}: {error}", path.display())),
     }
 }
