@@ -86,7 +86,7 @@ fn buildable(target: &str) -> Result<()> {
         return Err(format!(
             "the standard library of Rust for {target} is not here: `rustup target add {target}` gets it from \
              static.rust-lang.org. A target of musl or of another processor needs a C compiler and a linker too: \
-             musl-tools, or gcc-aarch64-linux-gnu with CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER"
+             Debian's musl-tools, or gcc-aarch64-linux-gnu for ARM64"
         ));
     }
     Ok(())
@@ -106,6 +106,19 @@ pub fn dist(given: &[&str]) -> Result<()> {
     boot::boot(&root().join("target/boot"), &root().join("target/dist").join(package))
 }
 
+/// The compiler and the linker of a target, where they are not those that the builders take by themselves: Debian has
+/// none for musl on ARM64, and that for the C library of GNU does as well, since the program brings its own.
+fn tools_for(target: &str) -> &'static [(&'static str, &'static str)] {
+    match target {
+        "aarch64-unknown-linux-musl" if std::env::consts::ARCH != "aarch64" => &[
+            ("CC_aarch64_unknown_linux_musl", "aarch64-linux-gnu-gcc"),
+            ("AR_aarch64_unknown_linux_musl", "aarch64-linux-gnu-ar"),
+            ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER", "aarch64-linux-gnu-gcc"),
+        ],
+        _ => &[],
+    }
+}
+
 /// Builds the program; returns its place.
 fn built(profile: &str, target: Option<&str>) -> Result<PathBuf> {
     let mut folder = root().join("target");
@@ -114,6 +127,7 @@ fn built(profile: &str, target: Option<&str>) -> Result<PathBuf> {
     if let Some(target) = target {
         buildable(target)?;
         build.args(["--target", target]);
+        build.envs(tools_for(target).iter().filter(|(name, _)| std::env::var_os(name).is_none()).copied());
         folder.push(target);
     }
     // Messages of panics name files; the place of the checkout is nobody's business, and differs from machine to machine.
