@@ -32,6 +32,7 @@
 //! | `trace` | which request an event belongs to |
 //! | `trust` | which certificates commands take from the servers that they ask |
 //! | `log` | lines for the operator on standard error |
+//! | `owner` | whom new files belong to |
 //! | [`keyfile`] | master keys and operator key beside the data file |
 //! | [`clock`] | time and randomness of the operating system |
 //! | [`testing`] | temporary folders |
@@ -57,6 +58,7 @@ mod log;
 mod maintenance;
 mod metrics;
 mod outgoing;
+mod owner;
 mod places;
 pub mod pool;
 pub mod probe;

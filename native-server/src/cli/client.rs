@@ -269,11 +269,7 @@ impl Client {
             true => request.body(()).map_err(|error| error.to_string()).map(|request| agent.run(request)),
             false => request.body(&body[..]).map_err(|error| error.to_string()).map(|request| agent.run(request)),
         };
-        sent?.map_err(|error| {
-            let text = format!("{base}: {error}");
-            let tip = trust::tip(&text);
-            text + &tip
-        })
+        sent?.map_err(|error| format!("{base}: {}", trust::explained(&error)))
     }
 }
 

@@ -115,6 +115,21 @@ fn a_check_is_a_table_json_or_csv_and_a_number_for_scripts() {
     assert!(lost.code == 3 && lost.out.is_empty() && lost.error.contains(&closed.to_string()), "{lost:?}");
 }
 
+/// Services and their timers have no home.
+#[test]
+fn who_has_no_folder_for_profiles_asks_all_the_same_and_is_told_of_it_as_an_agent() {
+    let user = User::new("user-homeless");
+    let says = |arguments: &[&str]| -> Said {
+        user.command(arguments).env_remove("XDG_CONFIG_HOME").env_remove("HOME").output().unwrap().into()
+    };
+    let told = says(&["country", "KE"]);
+    assert_eq!((told.code, told.error.as_str()), (0, ""), "{told:?}");
+    for arguments in [&["agent", "register"][..], &["country", "KE", "--profile", "home"], &["profile", "list"]] {
+        let told = says(arguments);
+        assert!(told.code == 2 && told.error.contains("set HOME or XDG_CONFIG_HOME"), "{arguments:?}: {told:?}");
+    }
+}
+
 #[test]
 fn countries_claims_and_counts_answer_in_every_form() {
     let user = User::new("user-data");

@@ -195,7 +195,7 @@ fn commands_take_the_certificate_of_an_own_authority_when_they_are_given_it() {
     let (server, _lines) = logged(&path, &config);
     let says = |arguments: &[&str], trusted: &Path| {
         let mut command = heliograph(&path);
-        command.args(arguments).env("HELIOGRAPH_URL", &server.base).env("HELIOGRAPH_CA_FILE", trusted);
+        command.args(arguments).env("HELIOGRAPH_URL", &server.base).env("SSL_CERT_FILE", trusted);
         let output = command.env("XDG_CONFIG_HOME", folder.path().join("config")).output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
@@ -206,7 +206,7 @@ fn commands_take_the_certificate_of_an_own_authority_when_they_are_given_it() {
         said
     };
     let (code, said, error) = says(&["check", "youtube.com", "CN"], Path::new(""));
-    assert!(code == 3 && said.is_empty() && error.contains("tip: HELIOGRAPH_CA_FILE"), "{code} {error}");
+    assert!(code == 3 && said.is_empty() && error.contains("SSL_CERT_FILE names the file"), "{code} {error}");
     let (code, _, error) = says(&["check", "youtube.com", "CN"], &key);
     assert!(code == 2 && error.contains("k.pem: there is no certificate in it"), "{code} {error}");
     assert!(good(&["check", "youtube.com", "CN"]).contains("blocked"));
@@ -215,7 +215,33 @@ fn commands_take_the_certificate_of_an_own_authority_when_they_are_given_it() {
     good(&["agent", "send", own["did"].as_str().unwrap(), "over TLS"]);
     assert!(good(&["agent", "listen", "--count", "1"]).contains("over TLS"));
     // The commands of operators do as well.
-    assert!(says(&["keys", "list", "--to", &server.base], Path::new("")).2.contains("tip: HELIOGRAPH_CA_FILE"));
+    assert!(says(&["keys", "list", "--to", &server.base], Path::new("")).2.contains("SSL_CERT_FILE names the file"));
     good(&["keys", "list", "--to", &server.base]);
     server.stop();
+}
+
+/// An authority of one's own, which no browser trusts.
+#[test]
+fn a_command_trusts_the_authority_that_a_variable_names_and_says_what_to_do_where_it_does_not() {
+    let (folder, path, config) = with_config("tls-command", "");
+    let (file, key) = (folder.file("c.pem"), folder.file("k.pem"));
+    certificate("localhost", &file, &key);
+    std::fs::write(&config, format!("tls_certificate = {file:?}\ntls_key = {key:?}\n")).unwrap();
+    let (server, _lines) = logged(&path, &config);
+    let to = format!("https://localhost:{}", address(&server).rsplit_once(':').unwrap().1);
+    let ask = |authorities: Option<&Path>, to: &str| {
+        let mut command = heliograph(&path);
+        command.args(["db", "info", "--to", to]).env_remove("SSL_CERT_FILE");
+        authorities.map(|file| command.env("SSL_CERT_FILE", file));
+        let output = command.output().unwrap();
+        (output.status.success(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(ask(Some(&file), &to), (true, String::new()));
+    let (done, told) = ask(None, &to);
+    assert!(!done && told.contains("SSL_CERT_FILE names the file of another authority"), "{told}");
+    let (done, told) = ask(Some(&key), &to);
+    assert!(!done && told.contains("k.pem: there is no certificate in it"), "{told}");
+    server.stop();
+    let (done, told) = ask(Some(&file), &to);
+    assert!(!done && told.contains("no server listens there"), "{told}");
 }

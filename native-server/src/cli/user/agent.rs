@@ -65,7 +65,7 @@ async fn register(mut asked: Asked, ask: &Ask, registration: Registration) -> Re
     asked.profile.note(&url, &did)?;
     let held = if agent.holds_keys() { "here" } else { "at the server" };
     let answer = json!({
-        "did": did, "name": registration.name, "url": url, "profile": asked.profile.name, "keys": asked.profile.keys(),
+        "did": did, "name": registration.name, "url": url, "profile": asked.profile.name, "keys": asked.profile.keys()?,
         "own_keys": agent.holds_keys(),
     });
     let fields = vec![
@@ -73,7 +73,7 @@ async fn register(mut asked: Asked, ask: &Ask, registration: Registration) -> Re
         ("name", registration.name.unwrap_or_default()),
         ("url", url),
         ("profile", asked.profile.name.clone()),
-        ("keys", asked.profile.keys().display().to_string()),
+        ("keys", asked.profile.keys()?.display().to_string()),
         ("held", held.to_owned()),
     ];
     ask.form.one(&answer, "Registered. Back up the folder of the keys: nobody can make them again.", &fields)

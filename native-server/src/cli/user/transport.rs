@@ -40,11 +40,7 @@ impl Ureq {
 fn failure(error: &ureq::Error, timeout: Option<Duration>) -> Error {
     match error {
         ureq::Error::Timeout(_) => Error::TimedOut(timeout.unwrap_or(CONNECT)),
-        other => {
-            let text = other.to_string();
-            let tip = trust::tip(&text);
-            Error::Unreachable(text + &tip)
-        }
+        other => Error::Unreachable(trust::explained(other)),
     }
 }
 
