@@ -17,9 +17,7 @@ use heliograph_client::store::MemoryStore;
 use heliograph_client::{Code, Filter, Registration};
 use serde_json::{Value, json};
 
-#[tokio::test]
-async fn a_registration_is_proved_and_a_profile_changes() {
-    let server = Server::start();
+async fn a_registration_is_proved_and_a_profile_changes(server: &Server) {
     let name = unique("ada");
     let ada = server.client().register(MemoryStore::default(), Registration::named(&name)).await.unwrap();
     let profile = ada.profile().await.unwrap();
@@ -40,9 +38,7 @@ async fn a_registration_is_proved_and_a_profile_changes() {
     assert_eq!(ada.profile().await.unwrap_err().code(), Some(&Code::Unauthorized));
 }
 
-#[tokio::test]
-async fn members_of_a_channel_read_what_others_and_the_service_cannot() {
-    let server = Server::start();
+async fn members_of_a_channel_read_what_others_and_the_service_cannot(server: &Server) {
     let (ada, bob) = (server.agent().await, server.agent().await);
     let channel = NewChannel { name: unique("c"), private: true, ..NewChannel::default() };
     let channel = ada.create_channel(&channel).await.unwrap();
@@ -64,9 +60,7 @@ async fn members_of_a_channel_read_what_others_and_the_service_cannot() {
     bob.leave(&channel.id).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_task_is_boxed_for_its_assignee_and_its_output_for_its_requester() {
-    let server = Server::start();
+async fn a_task_is_boxed_for_its_assignee_and_its_output_for_its_requester(server: &Server) {
     let own = server.agent().await;
     for assignee in [
         server.agent().await,
@@ -97,9 +91,7 @@ async fn a_task_is_boxed_for_its_assignee_and_its_output_for_its_requester() {
     assert_eq!(own.broadcast_detail(&broadcast.broadcast_id).await.unwrap().tasks.len(), 0);
 }
 
-#[tokio::test]
-async fn memory_is_unreadable_for_the_service_and_gives_back_what_was_put() {
-    let server = Server::start();
+async fn memory_is_unreadable_for_the_service_and_gives_back_what_was_put(server: &Server) {
     let held = server.client().register(MemoryStore::default(), Registration::by_service()).await.unwrap();
     for agent in [server.agent().await, held] {
         for value in [json!(null), json!("text"), json!({ "a": [1, 2.5] }), json!(true)] {
@@ -119,9 +111,7 @@ async fn memory_is_unreadable_for_the_service_and_gives_back_what_was_put() {
     assert_eq!(own.recall("n", "k").await.unwrap(), Some(json!("secret words")), "after a rotation");
 }
 
-#[tokio::test]
-async fn a_statement_is_signed_voted_on_and_checked_from_outside() {
-    let server = Server::start();
+async fn a_statement_is_signed_voted_on_and_checked_from_outside(server: &Server) {
     let (ada, bob) = (server.agent().await, server.agent().await);
     let domain = format!("{}.example", unique("d"));
     let data = json!({ "z": 1, "a": "ü", "n": [true, null] });
@@ -147,9 +137,7 @@ async fn a_statement_is_signed_voted_on_and_checked_from_outside() {
     server.client().consensus(Some("DE"), None, None).await.unwrap();
 }
 
-#[tokio::test]
-async fn pins_notice_changed_keys() {
-    let server = Server::start();
+async fn pins_notice_changed_keys(server: &Server) {
     let (ada, bob) = (server.agent().await, server.agent().await);
     assert!(ada.pin(&bob.did(), false).await.unwrap().pinned);
     assert!(ada.check_pin(&bob.did()).await.unwrap().verified);
@@ -160,9 +148,7 @@ async fn pins_notice_changed_keys() {
     assert_eq!(ada.pins().await.unwrap().pins.len(), 1);
 }
 
-#[tokio::test]
-async fn capabilities_trust_consent_and_exports_are_read_as_they_are_documented() {
-    let server = Server::start();
+async fn capabilities_trust_consent_and_exports_are_read_as_they_are_documented(server: &Server) {
     let (ada, bob) = (server.agent().await, server.agent().await);
     let name = unique("cap");
     let made = ada.offer(&NewCapability { name: name.clone(), ..NewCapability::default() }).await.unwrap();
@@ -187,10 +173,7 @@ async fn capabilities_trust_consent_and_exports_are_read_as_they_are_documented(
     ada.exports().await.unwrap();
 }
 
-#[tokio::test]
-async fn what_a_webhook_delivers_is_checked_and_opened() {
-    // A Worker elsewhere cannot reach this address.
-    let server = Server::native();
+async fn what_a_webhook_delivers_is_checked_and_opened(server: &Server) {
     let (ada, bob) = (server.agent().await, server.agent().await);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -223,4 +206,15 @@ async fn what_a_webhook_delivers_is_checked_and_opened() {
     assert_ne!(bob.rotate_webhook_secret(&hook.id).await.unwrap().secret, hook.secret);
     assert!(bob.remove_webhook(&hook.id).await.unwrap().deleted);
     assert!(bob.webhooks().await.unwrap().webhooks.is_empty());
+}
+
+on_both_runtimes! {
+    a_registration_is_proved_and_a_profile_changes,
+    members_of_a_channel_read_what_others_and_the_service_cannot,
+    a_task_is_boxed_for_its_assignee_and_its_output_for_its_requester,
+    memory_is_unreadable_for_the_service_and_gives_back_what_was_put,
+    a_statement_is_signed_voted_on_and_checked_from_outside,
+    pins_notice_changed_keys,
+    capabilities_trust_consent_and_exports_are_read_as_they_are_documented,
+    what_a_webhook_delivers_is_checked_and_opened,
 }

@@ -6,9 +6,7 @@ mod common;
 use common::Server;
 use heliograph_client::data::{Counting, IncidentFilter};
 
-#[tokio::test]
-async fn every_read_of_open_data_has_its_form() {
-    let server = Server::start();
+async fn every_read_of_open_data_has_its_form(server: &Server) {
     let client = server.client();
     let check = client.check("wikipedia.org", "CN", None).await.unwrap();
     assert_eq!((check.domain.as_str(), check.country.as_str()), ("wikipedia.org", "CN"));
@@ -23,4 +21,8 @@ async fn every_read_of_open_data_has_its_form() {
     let verdict = client.verify_claim("Wikipedia is blocked in China").await.unwrap();
     assert!(!verdict.verdict.is_empty());
     assert!(client.get("/data/sources").await.unwrap().is_object());
+}
+
+on_both_runtimes! {
+    every_read_of_open_data_has_its_form,
 }

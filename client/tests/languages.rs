@@ -1,4 +1,4 @@
-//! The programs of `README.md` and `examples` run as they are, in every language, against one server. Languages whose
+//! The programs of `README.md` and `examples` run as they are, in every language, against real servers. Languages whose
 //! package was not built (`cargo xtask client`) are skipped, and so is the browser where there is none.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -72,9 +72,16 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The newest wheel.
+/// The newest wheel: of the folder that `HELIOGRAPH_CLIENT_WHEELS` names, else of those for users.
 fn wheel() -> Option<PathBuf> {
-    let folder = built("python")?;
+    let folder = match std::env::var_os("HELIOGRAPH_CLIENT_WHEELS").map(PathBuf::from) {
+        None => built("python")?,
+        Some(folder) if folder.exists() => folder,
+        Some(folder) => {
+            println!("skipped: there are no wheels in {}", folder.display());
+            return None;
+        }
+    };
     let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     let wheel = files.filter(|path| path.extension().is_some_and(|ending| ending == "whl")).max();
     if wheel.is_none() {
@@ -100,36 +107,43 @@ fn python(wheel: &Path, folder: &Path) -> Command {
 fn the_quick_start_in_rust_runs_as_it_is_written() {
     let example = std::fs::read_to_string(root().join("client/examples/start.rs")).unwrap();
     assert_eq!(block("rust"), example);
-    let (server, folder) = (Server::start(), tempfile::tempdir().unwrap());
     let mut program = std::env::current_exe().unwrap();
     program.pop();
     program.pop();
     let program = program.join("examples/start");
-    for _ in 0..2 {
-        assert_eq!(said(Command::new(&program).arg(&server.base).current_dir(folder.path())), "Hello Bob Signed\n");
+    for server in Server::each() {
+        let folder = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            let mut program = Command::new(&program);
+            assert_eq!(said(program.arg(&server.base).current_dir(folder.path())), "Hello Bob Signed\n");
+        }
     }
 }
 
 #[test]
 fn the_quick_start_in_node_runs_as_it_is_written() {
     let Some(package) = built("js") else { return };
-    let (server, folder) = (Server::start(), node_folder(&package));
-    std::fs::write(folder.path().join("start.mjs"), block("js")).unwrap();
-    for _ in 0..2 {
-        let mut node = Command::new("node");
-        node.args(["start.mjs", &server.base]).current_dir(folder.path());
-        assert_eq!(said(&mut node), "Hello Bob signed\n");
+    for server in Server::each() {
+        let folder = node_folder(&package);
+        std::fs::write(folder.path().join("start.mjs"), block("js")).unwrap();
+        for _ in 0..2 {
+            let mut node = Command::new("node");
+            node.args(["start.mjs", &server.base]).current_dir(folder.path());
+            assert_eq!(said(&mut node), "Hello Bob signed\n");
+        }
     }
 }
 
 #[test]
 fn the_quick_start_in_python_runs_as_it_is_written() {
     let Some(wheel) = wheel() else { return };
-    let (server, folder) = (Server::start(), tempfile::tempdir().unwrap());
-    std::fs::write(folder.path().join("start.py"), block("python")).unwrap();
-    for _ in 0..2 {
-        let mut python = python(&wheel, folder.path());
-        assert_eq!(said(python.args(["start.py", &server.base])), "Hello Bob signed\n");
+    for server in Server::each() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("start.py"), block("python")).unwrap();
+        for _ in 0..2 {
+            let mut python = python(&wheel, folder.path());
+            assert_eq!(said(python.args(["start.py", &server.base])), "Hello Bob signed\n");
+        }
     }
 }
 
@@ -191,7 +205,7 @@ fn the_quick_start_in_a_browser_runs_as_it_is_written() {
         println!("skipped: there is no {}", browser.display());
         return;
     }
-    let (server, folder) = (Server::start(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Server::native(), tempfile::tempdir().unwrap());
     copy(&package, &folder.path().join("heliograph-client"));
     let page = format!("<!doctype html><body>{WATCH}{}</body>", block("html"));
     std::fs::write(folder.path().join("start.html"), page).unwrap();
@@ -224,10 +238,11 @@ fn agents_on_other_cryptography_and_agents_of_the_library_understand_each_other(
         println!("skipped: `cargo xtask test` installs what {} needs", folder.display());
         return;
     }
-    let server = Server::start();
-    let mut node = Command::new("node");
-    let said = said(node.arg(folder.join("library.mjs")).arg(&server.base).arg(&package));
-    assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), 21, "{said}");
+    for server in Server::each() {
+        let mut node = Command::new("node");
+        let said = said(node.arg(folder.join("library.mjs")).arg(&server.base).arg(&package));
+        assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), 21, "{said}");
+    }
 }
 
 /// What others wrote, which `client/examples/package.json` and `requirements.txt` list; says so if it is missing.
@@ -243,7 +258,7 @@ fn third_party(path: &str) -> Option<PathBuf> {
 #[test]
 fn tools_for_language_models_run_in_python() {
     let (Some(wheel), Some(environment)) = (wheel(), third_party("target/client/python_packages")) else { return };
-    let (server, folder) = (Server::start(), tempfile::tempdir().unwrap());
+    let (server, folder) = (Server::native(), tempfile::tempdir().unwrap());
     let mut python = python(&wheel, folder.path());
     let own = folder.path().join("packages");
     let paths = std::env::join_paths([own, environment]).unwrap();
@@ -254,7 +269,7 @@ fn tools_for_language_models_run_in_python() {
 #[test]
 fn tools_for_language_models_compile_and_run_in_typescript() {
     let (Some(package), Some(modules)) = (built("js"), third_party("client/examples/node_modules")) else { return };
-    let server = Server::start();
+    let server = Server::native();
     // The package is found beside what others wrote.
     copy(&package, &modules.join("heliograph-client"));
     let out = tempfile::tempdir_in(&modules).unwrap();

@@ -19,10 +19,8 @@ async fn rich(server: &Server) -> Agent {
     agent
 }
 
-#[tokio::test]
-async fn money_moves_once_and_its_texts_are_for_the_parties() {
-    let server = Server::native();
-    let (ada, bob) = (rich(&server).await, server.agent().await);
+async fn money_moves_once_and_its_texts_are_for_the_parties(server: &Server) {
+    let (ada, bob) = (rich(server).await, server.agent().await);
     assert_eq!(ada.claim_grant().await.unwrap_err().reason(), Some("already_claimed"));
     bob.create_wallet().await.unwrap();
     let paid = ada.pay(&bob.did(), CREDIT, Some("thanks")).await.unwrap();
@@ -39,10 +37,8 @@ async fn money_moves_once_and_its_texts_are_for_the_parties() {
     assert!(server.client().ledger_health().await.unwrap().ok);
 }
 
-#[tokio::test]
-async fn an_escrow_is_released_or_taken_back() {
-    let server = Server::native();
-    let (ada, bob) = (rich(&server).await, server.agent().await);
+async fn an_escrow_is_released_or_taken_back(server: &Server) {
+    let (ada, bob) = (rich(server).await, server.agent().await);
     let hour = Duration::from_secs(3_600);
     let one = ada.open_escrow(&bob.did(), CREDIT, hour, None).await.unwrap();
     let two = ada.open_escrow(&bob.did(), CREDIT, hour, Some("two")).await.unwrap();
@@ -56,10 +52,8 @@ async fn an_escrow_is_released_or_taken_back() {
     );
 }
 
-#[tokio::test]
-async fn work_is_offered_found_hired_delivered_and_paid() {
-    let server = Server::native();
-    let (ada, bob) = (rich(&server).await, server.agent().await);
+async fn work_is_offered_found_hired_delivered_and_paid(server: &Server) {
+    let (ada, bob) = (rich(server).await, server.agent().await);
     let slug = unique("echo");
     let offer = Offer { tags: vec!["test".into()], ..Offer::new(&slug, "Echo", 2 * CREDIT) };
     let made = bob.list_offer(&offer).await.unwrap();
@@ -102,10 +96,8 @@ async fn work_is_offered_found_hired_delivered_and_paid() {
     server.client().listings(&bob.did(), &Page::default()).await.unwrap();
 }
 
-#[tokio::test]
-async fn the_log_proves_a_payment_and_that_nothing_before_it_changed() {
-    let server = Server::native();
-    let (ada, bob) = (rich(&server).await, server.agent().await);
+async fn the_log_proves_a_payment_and_that_nothing_before_it_changed(server: &Server) {
+    let (ada, bob) = (rich(server).await, server.agent().await);
     let client = server.client();
     let key = client.log_key().await.unwrap();
     let mut heads = vec![client.log_head(&key).await.unwrap()];
@@ -130,4 +122,11 @@ async fn the_log_proves_a_payment_and_that_nothing_before_it_changed() {
     assert!(matches!(client.prove_growth(&forged, &heads[5]).await, Err(Error::Proof(_))));
     assert!(matches!(client.log_head(&[7; 32]).await, Err(Error::Proof(_))));
     assert_eq!(client.log_events(0, 3).await.unwrap().events.len(), 3);
+}
+
+on_both_runtimes! {
+    money_moves_once_and_its_texts_are_for_the_parties,
+    an_escrow_is_released_or_taken_back,
+    work_is_offered_found_hired_delivered_and_paid,
+    the_log_proves_a_payment_and_that_nothing_before_it_changed,
 }

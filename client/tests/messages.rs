@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::Server;
+use common::{Server, session_modes};
 use heliograph_client::relay::{Authentication, Options};
 use heliograph_client::store::{FileStore, MemoryStore};
 use heliograph_client::{Agent, Code, Draft, Filter, Message, Mode, Registration};
@@ -16,23 +16,13 @@ async fn only(agent: &Agent) -> Message {
     inbox.messages.into_iter().next().unwrap()
 }
 
-/// Every combination of the options of a session.
+/// Every way in which agents of this library can seal.
 fn modes() -> Vec<Mode> {
-    let bit = |bits: u8, at: u8| bits & (1 << at) != 0;
-    let options = (0..32).map(|bits| Options {
-        post_quantum: bit(bits, 0),
-        double_ratchet: bit(bits, 1),
-        padding: bit(bits, 2),
-        sealed: bit(bits, 3),
-        deniable: bit(bits, 4),
-    });
-    let prekeys = options.clone().filter(|options| options.double_ratchet).map(Mode::Prekeys);
-    [Mode::Box].into_iter().chain(options.map(Mode::Session)).chain(prekeys).collect()
+    let prekeys = session_modes().filter(|options| options.double_ratchet).map(Mode::Prekeys);
+    [Mode::Box].into_iter().chain(session_modes().map(Mode::Session)).chain(prekeys).collect()
 }
 
-#[tokio::test]
-async fn every_mode_is_opened_again_and_again_until_the_message_is_read() {
-    let server = Server::start();
+async fn every_mode_is_opened_again_and_again_until_the_message_is_read(server: &Server) {
     let (ada, bob) = (server.agent().await, server.agent().await);
     for (n, mode) in modes().into_iter().enumerate() {
         let text = format!("Grüße {n} \u{1f600}");
@@ -51,9 +41,7 @@ async fn every_mode_is_opened_again_and_again_until_the_message_is_read() {
     }
 }
 
-#[tokio::test]
-async fn an_agent_whose_keys_the_service_holds_reads_and_writes_with_all_others() {
-    let server = Server::start();
+async fn an_agent_whose_keys_the_service_holds_reads_and_writes_with_all_others(server: &Server) {
     let ada = server.agent().await;
     let held = server.client().register(MemoryStore::default(), Registration::by_service()).await.unwrap();
     for mode in [Mode::Box, Mode::Session(Options::default())] {
@@ -95,9 +83,7 @@ async fn a_conversation_goes_on_after_both_programs_and_the_server_were_killed()
     }
 }
 
-#[tokio::test]
-async fn messages_of_before_a_rotation_open_and_so_do_those_after_it() {
-    let server = Server::start();
+async fn messages_of_before_a_rotation_open_and_so_do_those_after_it(server: &Server) {
     let (ada, bob) = (server.agent().await, server.agent().await);
     for mode in [Mode::Box, Mode::Session(Options::default()), Mode::Prekeys(Options::default())] {
         ada.send(&Draft::to(&bob.did(), "before").mode(mode)).await.unwrap();
@@ -117,9 +103,7 @@ async fn messages_of_before_a_rotation_open_and_so_do_those_after_it() {
     }
 }
 
-#[tokio::test]
-async fn a_session_from_prekeys_uses_each_one_time_prekey_once_and_works_without_any() {
-    let server = Server::start();
+async fn a_session_from_prekeys_uses_each_one_time_prekey_once_and_works_without_any(server: &Server) {
     let registration = Registration { one_time_prekeys: 2, ..Registration::default() };
     let bob = server.client().register(MemoryStore::default(), registration).await.unwrap();
     for left in [1, 0, 0] {
@@ -131,9 +115,7 @@ async fn a_session_from_prekeys_uses_each_one_time_prekey_once_and_works_without
     }
 }
 
-#[tokio::test]
-async fn what_a_session_from_prekeys_carried_is_closed_once_it_is_read() {
-    let server = Server::start();
+async fn what_a_session_from_prekeys_carried_is_closed_once_it_is_read(server: &Server) {
     let (ada, bob) = (server.agent().await, server.agent().await);
     let sent = ada.send(&Draft::to(&bob.did(), "secret").from_prekeys()).await.unwrap();
     assert_eq!(only(&bob).await.text, "secret");
@@ -143,9 +125,7 @@ async fn what_a_session_from_prekeys_carried_is_closed_once_it_is_read() {
     assert!(message.text.is_empty() && message.problem.is_some(), "{message:?}");
 }
 
-#[tokio::test]
-async fn a_text_that_padding_cannot_hold_is_refused_before_it_is_sent() {
-    let server = Server::start();
+async fn a_text_that_padding_cannot_hold_is_refused_before_it_is_sent(server: &Server) {
     let (ada, bob) = (server.agent().await, server.agent().await);
     let long = "x".repeat(65_536);
     assert!(ada.send(&Draft::to(&bob.did(), &long)).await.is_err());
@@ -181,9 +161,7 @@ async fn a_stream_gives_every_message_once_over_breaks_of_the_connection() {
     assert_eq!(second.next().await.unwrap().text, "0.0");
 }
 
-#[tokio::test]
-async fn a_message_that_is_damaged_on_the_way_damages_no_session() {
-    let server = Server::start();
+async fn a_message_that_is_damaged_on_the_way_damages_no_session(server: &Server) {
     let (ada, bob) = (server.agent().await, server.agent().await);
     for draft in [Draft::to(&bob.did(), "one"), Draft::to(&bob.did(), "two").from_prekeys()] {
         let sent = ada.send(&draft).await.unwrap();
@@ -199,9 +177,7 @@ async fn a_message_that_is_damaged_on_the_way_damages_no_session() {
     }
 }
 
-#[tokio::test]
-async fn messages_open_in_any_order() {
-    let server = Server::start();
+async fn messages_open_in_any_order(server: &Server) {
     let (ada, bob) = (server.agent().await, server.agent().await);
     for prekeys in [false, true] {
         let mut raws = Vec::new();
@@ -219,9 +195,7 @@ async fn messages_open_in_any_order() {
     }
 }
 
-#[tokio::test]
-async fn refusals_have_their_codes() {
-    let server = Server::start();
+async fn refusals_have_their_codes(server: &Server) {
     let ada = server.agent().await;
     let nobody = "did:svc:SzW383y2F1hUUW5tt2vBi";
     assert_eq!(ada.say(nobody, "x").await.unwrap_err().code(), Some(&Code::NotFound));
@@ -233,10 +207,21 @@ async fn refusals_have_their_codes() {
     assert!(matches!(client.open(MemoryStore::default()).await, Err(heliograph_client::Error::Store(_))));
 }
 
-#[tokio::test]
-async fn no_debug_output_holds_a_key() {
-    let server = Server::start();
+async fn no_debug_output_holds_a_key(server: &Server) {
     let ada = server.agent().await;
     let shown = format!("{ada:?} {:?} {:?}", ada.client(), ada.api_key());
     assert!(!shown.contains(ada.api_key().expose()), "{shown}");
+}
+
+on_both_runtimes! {
+    every_mode_is_opened_again_and_again_until_the_message_is_read,
+    an_agent_whose_keys_the_service_holds_reads_and_writes_with_all_others,
+    messages_of_before_a_rotation_open_and_so_do_those_after_it,
+    a_session_from_prekeys_uses_each_one_time_prekey_once_and_works_without_any,
+    what_a_session_from_prekeys_carried_is_closed_once_it_is_read,
+    a_text_that_padding_cannot_hold_is_refused_before_it_is_sent,
+    a_message_that_is_damaged_on_the_way_damages_no_session,
+    messages_open_in_any_order,
+    refusals_have_their_codes,
+    no_debug_output_holds_a_key,
 }

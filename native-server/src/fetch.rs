@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use heliograph_core::engine::runtime::Runtime;
 use heliograph_core::engine::web::Incoming;
 use heliograph_core::engine::web::Networks;
 use heliograph_core::engine::web::Outgoing;
+use heliograph_core::facts::measurement::domain::host_of;
 use heliograph_core::intelligence::fetch::{self};
 use heliograph_core::{Error, ErrorCode, Result};
 use http::{Method, Request, Uri, header};
@@ -60,13 +62,56 @@ impl Drop for Ends {
     }
 }
 
+/// How the message of every failure begins.
+const FAILED: &str = "The request failed: ";
+
 fn failed(error: impl std::fmt::Display) -> Error {
-    Error::new(ErrorCode::Unavailable, format!("The request failed: {error}."))
+    Error::new(ErrorCode::Unavailable, format!("{FAILED}{error}."))
 }
 
 /// Makes one request. It takes no thread while it waits, so that thousands of receivers may be slow at once.
 pub async fn send(outgoing: &Outgoing) -> Result<Incoming> {
-    send_by(&System, outgoing).await
+    let answer = send_by(&System, outgoing).await;
+    // What is sent is a delivery. Whoever asks for something tells of a failure in words of its own.
+    if let (Err(error), true) = (&answer, outgoing.body.is_some()) {
+        // No more of the address: what stands behind the host may be a secret of the receiver.
+        FAILURES.tell(clock::now().seconds(), host_of(&outgoing.url), &error.message);
+    }
+    answer
+}
+
+/// Tells of failed requests, so that the operator sees why an alert does not arrive. There may be thousands in a second
+/// and whoever has a key chooses the receivers, so there is a line for one of them in [`Failures::PAUSE`] seconds.
+struct Failures {
+    /// When the last line was written, in seconds since 1970.
+    last: AtomicI64,
+    /// Failures since then.
+    more: AtomicU64,
+}
+
+static FAILURES: Failures = Failures { last: AtomicI64::new(0), more: AtomicU64::new(0) };
+
+impl Failures {
+    const PAUSE: i64 = 10;
+
+    fn tell(&self, now: i64, host: &str, why: &str) {
+        if let Some(more) = self.due(now) {
+            let others = if more == 0 { String::new() } else { format!("; {more} others failed before it") };
+            let why = why.trim_start_matches(FAILED).trim_end_matches('.');
+            log::info!("a request to {host} failed: {why}{others}");
+        }
+    }
+
+    /// How many failures were not told before this one; `None` when it is too soon for another line.
+    fn due(&self, now: i64) -> Option<u64> {
+        let last = self.last.load(Ordering::Relaxed);
+        let due = now.saturating_sub(last) >= Failures::PAUSE;
+        if due && self.last.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            return Some(self.more.swap(0, Ordering::Relaxed));
+        }
+        self.more.fetch_add(1, Ordering::Relaxed);
+        None
+    }
 }
 
 async fn send_by(resolver: &(impl Resolver + Sync), outgoing: &Outgoing) -> Result<Incoming> {
@@ -232,6 +277,15 @@ mod tests {
 
     const COUNTS: &str = r#"{"v":0,"result":[{"anomaly_count":1,"confirmed_count":0,"failure_count":0,"ok_count":9,
         "measurement_count":10,"measurement_start_day":"2024-05-01","probe_cc":"TR"}]}"#;
+
+    #[test]
+    fn failures_that_come_in_numbers_are_told_once_in_a_while() {
+        let failures = Failures { last: AtomicI64::new(0), more: AtomicU64::new(0) };
+        assert_eq!(failures.due(1_000), Some(0));
+        assert_eq!([failures.due(1_000), failures.due(1_009)], [None, None]);
+        assert_eq!(failures.due(1_010), Some(2));
+        assert_eq!([failures.due(1_011), failures.due(1_020)], [None, Some(1)]);
+    }
 
     /// Decision traces-of-requests.
     #[tokio::test]

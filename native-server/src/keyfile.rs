@@ -17,8 +17,7 @@ use std::path::{Path, PathBuf};
 use heliograph_core::crypto::Secret;
 use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
 
-use crate::clock;
-use crate::log;
+use crate::{clock, log, owner};
 
 const FORMAT: &str = "heliograph-keys 1";
 
@@ -77,13 +76,26 @@ pub fn load_or_create(data: &Path, fresh: bool) -> Result<KeyFile, String> {
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && fresh => {
             let keys = generate()?;
-            write(&path, &keys).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+            write(&path, &keys).map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    format!("the folder of {} does not exist; make it, or name another data file", path.display())
+                }
+                std::io::ErrorKind::PermissionDenied => format!(
+                    "cannot write {}: {error}. The folder must belong to the user that this runs as",
+                    path.display()
+                ),
+                _ => format!("cannot write {}: {error}", path.display()),
+            })?;
             Ok(keys)
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(format!(
             "{} is missing, but {} holds data sealed with it; restore the key file that was kept with this data",
             path.display(),
             data.display()
+        )),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Err(format!(
+            "cannot read {}: {error}. It must belong to the user that this runs as, as the data file and their folder do",
+            path.display()
         )),
         Err(error) => Err(format!("cannot read {}: {error}", path.display())),
     }
@@ -179,6 +191,7 @@ pub fn write(path: &Path, keys: &KeyFile) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&draft)?;
+    owner::hand_over(&file, path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&draft, path)?;

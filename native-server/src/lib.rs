@@ -30,7 +30,9 @@
 //! | `supervisor` | what a service manager hands over and is told |
 //! | `tls` | certificates: files of the operator, or an authority by ACME |
 //! | `trace` | which request an event belongs to |
+//! | `trust` | which certificates commands take from the servers that they ask |
 //! | `log` | lines for the operator on standard error |
+//! | `owner` | whom new files belong to |
 //! | [`keyfile`] | master keys and operator key beside the data file |
 //! | [`clock`] | time and randomness of the operating system |
 //! | [`testing`] | temporary folders |
@@ -56,6 +58,7 @@ mod log;
 mod maintenance;
 mod metrics;
 mod outgoing;
+mod owner;
 mod places;
 pub mod pool;
 pub mod probe;
@@ -75,6 +78,7 @@ mod supervisor;
 pub mod testing;
 mod tls;
 mod trace;
+mod trust;
 pub mod websocket;
 mod world;
 pub mod writer;

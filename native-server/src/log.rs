@@ -7,7 +7,9 @@
 //!
 //! Only events of this program are written, not those of its libraries: they would show heads and bodies.
 
+use std::cell::Cell;
 use std::fmt::{self, Write as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
@@ -54,8 +56,27 @@ fn targets(level: LevelFilter) -> Targets {
     Targets::new().with_target("heliograph", level)
 }
 
+thread_local! {
+    /// Whether a panic of this thread is an answer that its caller waits for.
+    static EXPECTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs what may panic on damaged data. The caller says what is wrong in its own words, so nothing is told of the panic.
+pub fn expecting_panics<T>(work: impl FnOnce() -> T) -> std::thread::Result<T> {
+    EXPECTED.set(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    EXPECTED.set(false);
+    done
+}
+
 /// Has lines written, as a command writes them. A second call changes nothing.
 pub fn install() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !EXPECTED.get() {
+            usual(panic);
+        }
+    }));
     let (levels, handle) = reload::Layer::new(targets(LevelFilter::INFO));
     let lines = lines::layer().with_writer(std::io::stderr).with_ansi(false).event_format(Line);
     if tracing::subscriber::set_global_default(Registry::default().with(levels).with(lines)).is_ok() {

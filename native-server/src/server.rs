@@ -64,7 +64,7 @@ impl Deployment {
     pub async fn open(settings: Settings, options: Options) -> Result<Deployment, String> {
         let fresh = is_fresh(&options.path);
         if fresh && options.must_exist {
-            return Err(format!("there is no data file {}", options.path.display()));
+            return Err(OpenError::Missing(options.path).to_string());
         }
         let mut options = options;
         let alone = options.alone;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use futures_util::StreamExt;
 use heliograph_core::engine::settings::Settings;
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
@@ -149,7 +149,7 @@ fn read(settings: &Settings) -> Result<Arc<CertifiedKey>, String> {
     let (certificate, key) = (&settings.tls_certificate, &settings.tls_key);
     let chain = certificates(certificate).map_err(|error| format!("tls_certificate {certificate}: {error}"))?;
     let refuse = |error: &dyn std::fmt::Display| format!("tls_key {key}: {error}");
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| refuse(&error))?;
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| refuse(&readable(error)))?;
     let certified = CertifiedKey::from_der(chain, private, &provider()).map_err(|error| match error {
         rustls::Error::InconsistentKeys(_) => refuse(&format!("it is not the key of {certificate}")),
         error => refuse(&error),
@@ -159,9 +159,21 @@ fn read(settings: &Settings) -> Result<Arc<CertifiedKey>, String> {
 
 fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let found = CertificateDer::pem_file_iter(path).and_then(|found| found.collect::<Result<Vec<_>, _>>());
-    match found.map_err(|error| error.to_string())? {
+    match found.map_err(readable)? {
         found if found.is_empty() => Err("there is no certificate in it".to_owned()),
         found => Ok(found),
+    }
+}
+
+/// Why a file gives nothing, with the next step: the operator can read files that the user of the service cannot.
+fn readable(error: pem::Error) -> String {
+    match error {
+        pem::Error::Io(error) if error.kind() == std::io::ErrorKind::PermissionDenied => format!(
+            "{error}. The user of the service must be able to read it: chgrp it to the group of that user, and chmod 0640"
+        ),
+        pem::Error::Io(error) => error.to_string(),
+        pem::Error::NoItemsFound => "there is no private key in it".to_owned(),
+        error => error.to_string(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::debian;
 use crate::project::{root, write};
@@ -29,14 +30,19 @@ exec "$here/usr/lib/chromium/chromium" "$@"
 const FONTS: &str = "<?xml version=\"1.0\"?>\n<!DOCTYPE fontconfig SYSTEM \"fonts.dtd\">\n<fontconfig><dir>FOLDER/usr/share/fonts</dir>\
     <cachedir>FOLDER/cache</cachedir></fontconfig>\n";
 
-/// Lets the tests of pages run in a browser, if there is one.
+/// The browser, once it was looked for. Tests that run beside each other must not unpack it twice.
+static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+
+/// Lets tests run in a browser, if there is one.
 pub fn provide(tests: &mut Command) {
     if std::env::var_os(VARIABLE).is_some() {
         return;
     }
-    match find() {
-        Ok(browser) => drop(tests.env(VARIABLE, browser)),
-        Err(error) => notice(&format!("pages are not looked at in a browser: {error}")),
+    let looked = FOUND.get_or_init(|| {
+        find().inspect_err(|error| notice(&format!("pages are not looked at in a browser: {error}"))).ok()
+    });
+    if let Some(browser) = looked {
+        tests.env(VARIABLE, browser);
     }
 }
 

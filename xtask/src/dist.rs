@@ -86,7 +86,7 @@ fn buildable(target: &str) -> Result<()> {
         return Err(format!(
             "the standard library of Rust for {target} is not here: `rustup target add {target}` gets it from \
              static.rust-lang.org. A target of musl or of another processor needs a C compiler and a linker too: \
-             musl-tools, or gcc-aarch64-linux-gnu with CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER"
+             Debian's musl-tools, or gcc-aarch64-linux-gnu for ARM64"
         ));
     }
     Ok(())
@@ -106,6 +106,19 @@ pub fn dist(given: &[&str]) -> Result<()> {
     boot::boot(&root().join("target/boot"), &root().join("target/dist").join(package))
 }
 
+/// The compiler and the linker of a target, where they are not those that the builders take by themselves: Debian has
+/// none for musl on ARM64, and that for the C library of GNU does as well, since the program brings its own.
+fn tools_for(target: &str) -> &'static [(&'static str, &'static str)] {
+    match target {
+        "aarch64-unknown-linux-musl" if std::env::consts::ARCH != "aarch64" => &[
+            ("CC_aarch64_unknown_linux_musl", "aarch64-linux-gnu-gcc"),
+            ("AR_aarch64_unknown_linux_musl", "aarch64-linux-gnu-ar"),
+            ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER", "aarch64-linux-gnu-gcc"),
+        ],
+        _ => &[],
+    }
+}
+
 /// Builds the program; returns its place.
 fn built(profile: &str, target: Option<&str>) -> Result<PathBuf> {
     let mut folder = root().join("target");
@@ -114,6 +127,7 @@ fn built(profile: &str, target: Option<&str>) -> Result<PathBuf> {
     if let Some(target) = target {
         buildable(target)?;
         build.args(["--target", target]);
+        build.envs(tools_for(target).iter().filter(|(name, _)| std::env::var_os(name).is_none()).copied());
         folder.push(target);
     }
     // Messages of panics name files; the place of the checkout is nobody's business, and differs from machine to machine.
@@ -146,7 +160,12 @@ fn pack(built: &Path, processor: &str) -> Result<Vec<String>> {
         Ok(name) => made.push(name),
         Err(error) => notice(&format!("no package for Debian: {error}")),
     }
-    match image::image(&made_for) {
+    let needs = glibc(&bytes).filter(|_| !runs_here(made_for.architecture));
+    let imaged = match needs {
+        Some(_) => Err("it loads libraries of another processor, which are not here; take a target of musl".to_owned()),
+        None => image::image(&made_for),
+    };
+    match imaged {
         Ok(name) => made.push(name),
         Err(error) => notice(&format!("no image for containers: {error}")),
     }
@@ -193,7 +212,7 @@ fn package(made: &Made<'_>, glibc: Option<(u32, u32)>) -> Result<String> {
     let Made { dist, program, architecture, time } = made;
     let version = env!("CARGO_PKG_VERSION");
     let tree = dist.join("tree");
-    let settings = output("config init", Command::new(program).args(["config", "init"]))?;
+    let settings = settings(program, architecture)?;
     let guide = read_text(&root().join("docs/operate.md"))?;
     let mut units = guide.split("```ini\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0));
     let missing = || "docs/operate.md shows no unit".to_owned();
@@ -203,7 +222,7 @@ fn package(made: &Made<'_>, glibc: Option<(u32, u32)>) -> Result<String> {
     write(&tree.join("lib/systemd/system/heliograph.socket"), socket)?;
     write(&tree.join("etc/heliograph/heliograph.toml"), settings)?;
     write(&tree.join("usr/share/doc/heliograph/copyright"), read(&root().join("LICENSE"))?)?;
-    write(&tree.join("usr/share/doc/heliograph/operate.md"), &guide)?;
+    documents(&tree.join("usr/share/doc/heliograph"))?;
     write(&tree.join("DEBIAN/conffiles"), "/etc/heliograph/heliograph.toml\n")?;
     executable(&tree.join("DEBIAN/postinst"), AFTER)?;
     executable(&tree.join("DEBIAN/prerm"), BEFORE_REMOVAL)?;
@@ -220,6 +239,37 @@ fn package(made: &Made<'_>, glibc: Option<(u32, u32)>) -> Result<String> {
     tool("dpkg-deb", build.args(["--build", "--root-owner-group", "tree", &name]).current_dir(dist))?;
     fs::remove_dir_all(&tree).map_err(|error| error.to_string())?;
     Ok(name)
+}
+
+/// Whether programs of this architecture run on this machine.
+fn runs_here(architecture: &str) -> bool {
+    architecture == self::architecture(std::env::consts::ARCH)
+}
+
+/// The settings file of `config init`. A program for another processor cannot be asked, so the one of this machine is.
+fn settings(program: &Path, architecture: &str) -> Result<Vec<u8>> {
+    let init = ["config", "init"];
+    match runs_here(architecture) {
+        true => output("config init", Command::new(program).args(init)),
+        false => {
+            let mut own = cargo();
+            own.args(["run", "--quiet", "--locked", "--package", "heliograph", "--"]).args(init);
+            output("config init", &mut own)
+        }
+    }
+}
+
+/// The pages for operators, and what Prometheus and Grafana take.
+fn documents(to: &Path) -> Result<()> {
+    let docs = root().join("docs");
+    for folder in ["", "monitoring"] {
+        let entries = fs::read_dir(docs.join(folder)).map_err(|error| format!("{}: {error}", docs.display()))?;
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()) {
+            let name = path.file_name().ok_or("a page has no name")?;
+            write(&to.join(folder).join(name), read(&path)?)?;
+        }
+    }
+    Ok(())
 }
 
 /// The unit of the guide with the places of a package, and with the user that it makes: files keep their owner when
@@ -334,7 +384,12 @@ mod tests {
         let once = |name: &str| {
             let dist = folder.join(name);
             fs::create_dir_all(&dist).unwrap();
-            let made = Made { dist: &dist, program: &program, architecture: "amd64", time: "1767225600" };
+            let made = Made {
+                dist: &dist,
+                program: &program,
+                architecture: architecture(std::env::consts::ARCH),
+                time: "1767225600",
+            };
             let names = [package(&made, Some((2, 36))).unwrap(), image::image(&made).unwrap()];
             names.map(|name| (read(&dist.join(&name)).unwrap(), name))
         };

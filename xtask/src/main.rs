@@ -49,13 +49,15 @@ mod yanked;
 
 use std::process::ExitCode;
 
+use client::Wheel;
 use run::Result;
 
 const HELP: &str = "\
 cargo xtask <task>
 
   check                 formatting, clippy for both targets (warnings are errors), licences, advisories, yanked versions
-  test [FILTER...]      install pinned tools, build everything, run every test, the Workers runtime included
+  test [FILTER...]      install pinned tools, build everything, the packages of the client library too, and run every
+                        test, the Workers runtime included
   client [js | python]  the packages of the client library, in target/client: for npm with its size, and a Python wheel
   ci                    all that a change must pass: check, test, edge dry-run; prints the time of each step
   sim [ARGS...]         the deterministic simulation
@@ -103,9 +105,9 @@ fn dispatch(args: &[&str]) -> Result<()> {
     match args {
         ["check"] => check::check(),
         ["ci"] => ci::ci(),
-        ["client"] => client::client(),
+        ["client"] => client::client(Wheel::Released),
         ["client", "js"] => client::js(),
-        ["client", "python"] => client::python(),
+        ["client", "python"] => client::python(Wheel::Released),
         ["test", filter @ ..] => test::test(filter),
         ["pictures", folder] => browser::pictures(folder),
         ["sim", rest @ ..] => sim::sim(rest),

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use crate::browser;
+use crate::client::{self, Wheel};
 use crate::edge::build::{self, Bundle};
 use crate::packages;
 use crate::project::cargo;
@@ -13,6 +14,8 @@ use crate::tools;
 const UNITS: &[&str] = &["--lib", "--bins"];
 /// The test in a `tests` folder that takes about as long as all others together.
 const CONFORMANCE: &str = "conformance";
+/// The test that runs the packages of the client library.
+const LANGUAGES: &str = "languages";
 /// Tests in `tests` folders that measure memory, or wait for many connections at once: nothing else runs beside them.
 const ALONE: [&str; 2] = ["floods", "listeners"];
 
@@ -31,23 +34,36 @@ pub fn test(filter: &[&str]) -> Result<()> {
     units.and(servers)
 }
 
-/// Tests that start servers: the conformance beside the others, because both wait for servers and timers a third of the time.
+/// Tests that start servers: the conformance beside the others, because both wait for servers and timers a third of the time,
+/// and beside them what compiles the packages of the client library.
 fn servers(filter: &[&str]) -> Result<()> {
     let mut others = packages::test_programs()?;
-    others.retain(|name| name != CONFORMANCE && !ALONE.contains(&name.as_str()));
-    let (conformance, others, runner) = std::thread::scope(|scope| {
+    let apart = [&[CONFORMANCE, LANGUAGES][..], &ALONE].concat();
+    others.retain(|name| !apart.contains(&name.as_str()));
+    let (conformance, others, runner, languages) = std::thread::scope(|scope| {
         let conformance = scope.spawn(|| run("conformance", &mut programs_named(&[CONFORMANCE], filter)));
         let runner =
             scope.spawn(|| run("tests of the task runner and of workerd", runner_tests().arg("--").args(filter)));
+        let languages = scope.spawn(|| languages(filter));
         let others: Vec<&str> = others.iter().map(String::as_str).collect();
         let mut others = programs_named(&others, filter);
         browser::provide(&mut others);
         let others = run("tests of programs", &mut others);
-        (conformance.join(), others, runner.join())
+        (conformance.join(), others, runner.join(), languages.join())
     });
     let alone = run("tests that run alone", &mut programs_named(&ALONE, filter));
     let conformance = conformance.map_err(|_| "testing the conformance panicked")?;
-    conformance.and(others).and(alone).and(runner.map_err(|_| "testing the task runner panicked")?)
+    let languages = languages.map_err(|_| "testing the packages panicked")?;
+    let runner = runner.map_err(|_| "testing the task runner panicked")?;
+    conformance.and(others).and(alone).and(runner).and(languages)
+}
+
+/// Builds the packages of the client library, and runs the quick starts and the examples as they are written.
+fn languages(filter: &[&str]) -> Result<()> {
+    client::client(Wheel::Tested)?;
+    let mut programs = programs_named(&[LANGUAGES], filter);
+    browser::provide(&mut programs);
+    run("programs in every language", programs.env("HELIOGRAPH_CLIENT_WHEELS", Wheel::Tested.folder()))
 }
 
 /// Runs these tests of `tests` folders on every runtime.

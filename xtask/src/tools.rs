@@ -180,7 +180,9 @@ pub fn client_examples() -> Result<()> {
         tool(
             "install Python packages",
             Command::new("python3")
-                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade", "--target"])
+                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"])
+                // What else this Python has is not touched, so it cannot conflict.
+                .args(["--no-warn-conflicts", "--target"])
                 .arg(&packages)
                 .arg("--requirement")
                 .arg(&wanted),

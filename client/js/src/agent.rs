@@ -9,7 +9,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
-use crate::convert::{Answer, argument, error, value};
+use js_sys::Promise;
+
+use crate::convert::{Answer, argument, error, promise, value};
 
 #[wasm_bindgen]
 pub struct Agent(pub(crate) Inner);
@@ -100,21 +102,32 @@ impl Agent {
         self.0.api_key().expose().to_owned()
     }
 
-    pub async fn send(&self, to: &str, text: &str, how: JsValue) -> Answer {
-        let draft = argument::<How>(&how)?.draft(to, text);
-        value(&self.0.send(&draft).await.map_err(error)?)
+    pub fn send(&self, to: String, text: String, how: JsValue) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let to = to.as_str();
+            let text = text.as_str();
+            let draft = argument::<How>(&how)?.draft(to, text);
+            value(&inner.send(&draft).await.map_err(error)?)
+        })
     }
 
-    pub async fn receive(&self, which: JsValue) -> Answer {
-        let filter = argument::<Which>(&which)?.filter();
-        value(&self.0.receive(&filter).await.map_err(error)?)
+    pub fn receive(&self, which: JsValue) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let filter = argument::<Which>(&which)?.filter();
+            value(&inner.receive(&filter).await.map_err(error)?)
+        })
     }
 
     #[wasm_bindgen(js_name = markRead)]
-    pub async fn mark_read(&self, ids: JsValue) -> Answer {
-        let ids: Vec<String> = argument(&ids)?;
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        value(&self.0.mark_read(&ids).await.map_err(error)?)
+    pub fn mark_read(&self, ids: JsValue) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let ids: Vec<String> = argument(&ids)?;
+            let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+            value(&inner.mark_read(&ids).await.map_err(error)?)
+        })
     }
 
     pub fn listen(&self, from: Option<String>, since: Option<String>) -> Result<Listener, JsValue> {
@@ -123,30 +136,47 @@ impl Agent {
     }
 
     #[wasm_bindgen(js_name = rotateKeys)]
-    pub async fn rotate_keys(&self) -> Answer {
-        value(&self.0.rotate_keys().await.map_err(error)?)
+    pub fn rotate_keys(&self) -> Promise {
+        let inner = self.0.clone();
+        promise(async move { value(&inner.rotate_keys().await.map_err(error)?) })
     }
 
     #[wasm_bindgen(js_name = publishPrekeys)]
-    pub async fn publish_prekeys(&self, count: usize) -> Answer {
-        value(&self.0.publish_prekeys(count).await.map_err(error)?)
+    pub fn publish_prekeys(&self, count: usize) -> Promise {
+        let inner = self.0.clone();
+        promise(async move { value(&inner.publish_prekeys(count).await.map_err(error)?) })
     }
 
-    pub async fn remember(&self, namespace: &str, name: &str, stored: JsValue, ttl: Option<u32>) -> Answer {
-        let stored: Value = argument(&stored)?;
-        value(&self.0.remember_value(namespace, name, &stored, ttl).await.map_err(error)?)
+    pub fn remember(&self, namespace: String, name: String, stored: JsValue, ttl: Option<u32>) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let namespace = namespace.as_str();
+            let name = name.as_str();
+            let stored: Value = argument(&stored)?;
+            value(&inner.remember_value(namespace, name, &stored, ttl).await.map_err(error)?)
+        })
     }
 
-    pub async fn recall(&self, namespace: &str, name: &str) -> Answer {
-        value(&self.0.recall(namespace, name).await.map_err(error)?)
+    pub fn recall(&self, namespace: String, name: String) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let namespace = namespace.as_str();
+            let name = name.as_str();
+            value(&inner.recall(namespace, name).await.map_err(error)?)
+        })
     }
 
-    pub async fn request(&self, method: &str, path: &str, body: JsValue) -> Answer {
-        let all = [Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete];
-        let method = all.into_iter().find(|known| known.as_str() == method.to_ascii_uppercase());
-        let method = method.ok_or_else(|| js_sys::TypeError::new("the method is not one of HTTP"))?;
-        let body: Option<Value> = argument(&body)?;
-        value(&self.0.request(method, path, body.as_ref()).await.map_err(error)?)
+    pub fn request(&self, method: String, path: String, body: JsValue) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let method = method.as_str();
+            let path = path.as_str();
+            let all = [Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete];
+            let method = all.into_iter().find(|known| known.as_str() == method.to_ascii_uppercase());
+            let method = method.ok_or_else(|| js_sys::TypeError::new("the method is not one of HTTP"))?;
+            let body: Option<Value> = argument(&body)?;
+            value(&inner.request(method, path, body.as_ref()).await.map_err(error)?)
+        })
     }
 }
 

@@ -6,7 +6,9 @@ use serde_json::{Map, Value};
 use wasm_bindgen::prelude::*;
 
 use crate::agent::Agent;
-use crate::convert::{Answer, argument, error, value};
+use js_sys::Promise;
+
+use crate::convert::{argument, error, promise, value};
 use crate::store;
 
 #[wasm_bindgen]
@@ -40,33 +42,61 @@ impl New {
 
 #[wasm_bindgen]
 impl Client {
+    // Without types, a missing address is the first mistake of many programs.
     #[wasm_bindgen(constructor)]
-    pub fn new(base: &str) -> Result<Client, JsValue> {
-        Inner::new(base).map(Client).map_err(error)
+    pub fn new(base: JsValue) -> Result<Client, JsValue> {
+        Inner::new(&base.as_string().unwrap_or_default()).map(Client).map_err(error)
     }
 
-    pub async fn register(&self, store: JsValue, options: JsValue) -> Result<Agent, JsValue> {
-        let registration = argument::<New>(&options)?.registration();
-        self.0.register(store::of(store), registration).await.map(Agent).map_err(error)
+    pub fn register(&self, store: JsValue, options: JsValue) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let done: Result<Agent, JsValue> = async {
+                let registration = argument::<New>(&options)?.registration();
+                inner.register(store::of(store), registration).await.map(Agent).map_err(error)
+            }
+            .await;
+            done.map(JsValue::from)
+        })
     }
 
-    pub async fn open(&self, store: JsValue) -> Result<Agent, JsValue> {
-        self.0.open(store::of(store)).await.map(Agent).map_err(error)
+    pub fn open(&self, store: JsValue) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let done: Result<Agent, JsValue> =
+                async { inner.open(store::of(store)).await.map(Agent).map_err(error) }.await;
+            done.map(JsValue::from)
+        })
     }
 
     #[wasm_bindgen(js_name = openOrRegister)]
-    pub async fn open_or_register(&self, store: JsValue, options: JsValue) -> Result<Agent, JsValue> {
-        let registration = argument::<New>(&options)?.registration();
-        self.0.open_or_register(store::of(store), registration).await.map(Agent).map_err(error)
+    pub fn open_or_register(&self, store: JsValue, options: JsValue) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let done: Result<Agent, JsValue> = async {
+                let registration = argument::<New>(&options)?.registration();
+                inner.open_or_register(store::of(store), registration).await.map(Agent).map_err(error)
+            }
+            .await;
+            done.map(JsValue::from)
+        })
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
-        value(&self.0.get(path).await.map_err(error)?)
+    pub fn get(&self, path: String) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let path = path.as_str();
+            value(&inner.get(path).await.map_err(error)?)
+        })
     }
 
-    pub async fn post(&self, path: &str, body: JsValue) -> Answer {
-        let body: Value = argument(&body)?;
-        value(&self.0.post(path, &body).await.map_err(error)?)
+    pub fn post(&self, path: String, body: JsValue) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let path = path.as_str();
+            let body: Value = argument(&body)?;
+            value(&inner.post(path, &body).await.map_err(error)?)
+        })
     }
 }
 

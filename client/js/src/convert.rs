@@ -6,6 +6,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wasm_bindgen::JsValue;
 
+/// A promise of a value. Each type of future that is made one of its own is a kilobyte of code, so they share one.
+pub fn promise(work: impl Future<Output = Answer> + 'static) -> js_sys::Promise {
+    let work: std::pin::Pin<Box<dyn Future<Output = Answer>>> = Box::pin(work);
+    wasm_bindgen_futures::future_to_promise(work)
+}
+
 pub type Answer = Result<JsValue, JsValue>;
 
 /// A value as JavaScript has it.

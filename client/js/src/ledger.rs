@@ -7,48 +7,75 @@ use wasm_bindgen::prelude::*;
 
 use crate::agent::Agent;
 use crate::client::Client;
-use crate::convert::{Answer, argument, error, value};
+use js_sys::Promise;
+
+use crate::convert::{argument, error, promise, value};
 
 #[wasm_bindgen]
 impl Agent {
-    pub async fn write(&self, path: &str, kind: &str, members: JsValue) -> Answer {
-        let members: Value = argument(&members)?;
-        value(&self.0.write(path, kind, members).await.map_err(error)?)
+    pub fn write(&self, path: String, kind: String, members: JsValue) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let path = path.as_str();
+            let kind = kind.as_str();
+            let members: Value = argument(&members)?;
+            value(&inner.write(path, kind, members).await.map_err(error)?)
+        })
     }
 
     #[wasm_bindgen(js_name = readAsParty)]
-    pub async fn read_as_party(&self, path: &str) -> Answer {
-        value(&self.0.read_as_party(path).await.map_err(error)?)
+    pub fn read_as_party(&self, path: String) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let path = path.as_str();
+            value(&inner.read_as_party(path).await.map_err(error)?)
+        })
     }
 }
 
 #[wasm_bindgen]
 impl Client {
     #[wasm_bindgen(js_name = logKey)]
-    pub async fn log_key(&self) -> Result<Vec<u8>, JsValue> {
-        self.0.log_key().await.map(|key| key.to_vec()).map_err(error)
+    pub fn log_key(&self) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let done: Result<Vec<u8>, JsValue> =
+                async { inner.log_key().await.map(|key| key.to_vec()).map_err(error) }.await;
+            done.map(JsValue::from)
+        })
     }
 
     #[wasm_bindgen(js_name = logHead)]
-    pub async fn log_head(&self, key: &[u8]) -> Answer {
-        let key = key.try_into().map_err(|_| js_sys::TypeError::new("the key has 32 bytes"))?;
-        value(&self.0.log_head(key).await.map_err(error)?)
+    pub fn log_head(&self, key: Vec<u8>) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let key = key.as_slice();
+            let key = key.try_into().map_err(|_| js_sys::TypeError::new("the key has 32 bytes"))?;
+            value(&inner.log_head(key).await.map_err(error)?)
+        })
     }
 
     #[wasm_bindgen(js_name = proveEvent)]
-    pub async fn prove_event(&self, id: &str, head: JsValue) -> Answer {
-        let head: Option<Head> = argument(&head)?;
-        let head = head.ok_or_else(|| js_sys::TypeError::new("a head of the log is needed"))?;
-        value(&self.0.prove_event(id, &head).await.map_err(error)?)
+    pub fn prove_event(&self, id: String, head: JsValue) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let id = id.as_str();
+            let head: Option<Head> = argument(&head)?;
+            let head = head.ok_or_else(|| js_sys::TypeError::new("a head of the log is needed"))?;
+            value(&inner.prove_event(id, &head).await.map_err(error)?)
+        })
     }
 
     #[wasm_bindgen(js_name = proveGrowth)]
-    pub async fn prove_growth(&self, earlier: JsValue, later: JsValue) -> Result<(), JsValue> {
-        let (earlier, later): (Option<Head>, Option<Head>) = (argument(&earlier)?, argument(&later)?);
-        let (Some(earlier), Some(later)) = (earlier, later) else {
-            return Err(js_sys::TypeError::new("two heads of the log are needed").into());
-        };
-        self.0.prove_growth(&earlier, &later).await.map_err(error)
+    pub fn prove_growth(&self, earlier: JsValue, later: JsValue) -> Promise {
+        let inner = self.0.clone();
+        promise(async move {
+            let (earlier, later): (Option<Head>, Option<Head>) = (argument(&earlier)?, argument(&later)?);
+            let (Some(earlier), Some(later)) = (earlier, later) else {
+                return Err(js_sys::TypeError::new("two heads of the log are needed").into());
+            };
+            inner.prove_growth(&earlier, &later).await.map(|()| JsValue::UNDEFINED).map_err(error)
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 
 use crate::convert::{answer, argument, error};
 
+/// An agent: its keys, sessions and wallet.
 #[pyclass(frozen)]
 pub struct Agent(pub Inner);
 
@@ -21,6 +22,7 @@ impl Agent {
         self.0.did()
     }
 
+    /// The key of the service for this agent. Whoever has it can act as the agent.
     fn api_key(&self) -> String {
         self.0.api_key().expose().to_owned()
     }
@@ -36,6 +38,7 @@ impl Agent {
 
     #[pyo3(signature = (to, text, *, thread_id=None, reply_to=None, content_type=None, message_type=None, ttl=None,
         r#box=false, prekeys=false, sealed=false, deniable=false, unpadded=false, classical=false))]
+    /// Send an encrypted text. Without options it goes as the public clients send it.
     #[allow(clippy::too_many_arguments)]
     fn send<'py>(
         &self,
@@ -84,6 +87,7 @@ impl Agent {
         answer(py, async move { agent.send(&draft).await })
     }
 
+    /// Messages that came, oldest first. They come again until `mark_read`.
     #[pyo3(signature = (*, since=None, sender=None, thread_id=None, message_type=None, read_too=false, limit=None, wait=None))]
     #[allow(clippy::too_many_arguments)]
     fn receive<'py>(
@@ -110,6 +114,7 @@ impl Agent {
         })
     }
 
+    /// Messages as they come: `async for message in agent.listen()`.
     #[pyo3(signature = (sender=None, since=None))]
     fn listen(&self, sender: Option<&str>, since: Option<&str>) -> PyResult<Listener> {
         let stream = self.0.listen(sender, since).map_err(error)?;
@@ -132,6 +137,7 @@ impl Agent {
         answer(py, async move { agent.pin(&did, accept).await })
     }
 
+    /// Store any JSON with the service, encrypted here.
     #[pyo3(signature = (namespace, name, value, ttl=None))]
     fn remember<'py>(
         &self,
@@ -150,6 +156,7 @@ impl Agent {
         answer(py, async move { agent.recall(&namespace, &name).await })
     }
 
+    /// Call any other route with the agent's key.
     #[pyo3(signature = (method, path, body=None))]
     fn request<'py>(
         &self,
@@ -167,6 +174,7 @@ impl Agent {
     }
 }
 
+/// Messages as they come, over any number of connections. Each comes once.
 #[pyclass(frozen)]
 pub struct Listener(Arc<Mutex<Stream>>);
 

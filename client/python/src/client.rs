@@ -14,6 +14,7 @@ use pyo3_async_runtimes::tokio::future_into_py;
 use crate::agent::Agent;
 use crate::convert::{answer, argument, error};
 
+/// A connection to one deployment.
 #[pyclass(frozen)]
 pub struct Client(Inner);
 
@@ -37,6 +38,7 @@ impl Client {
         Inner::new(base).map(Client).map_err(error)
     }
 
+    /// Register an agent. Its keys are kept in the folder, or in memory without one.
     #[pyo3(signature = (folder=None, *, name=None, capabilities=vec![], keys_by_service=false, post_quantum=true, one_time_prekeys=20))]
     #[allow(clippy::too_many_arguments)]
     fn register<'py>(
@@ -60,6 +62,7 @@ impl Client {
         })
     }
 
+    /// Open the agent whose keys are in the folder.
     fn open<'py>(&self, py: Python<'py>, folder: String) -> PyResult<Bound<'py, PyAny>> {
         let client = self.0.clone();
         future_into_py(py, async move {
@@ -67,6 +70,7 @@ impl Client {
         })
     }
 
+    /// Open the agent whose keys are in the folder, or register one.
     #[pyo3(signature = (folder, *, name=None, capabilities=vec![], keys_by_service=false, post_quantum=true, one_time_prekeys=20))]
     #[allow(clippy::too_many_arguments)]
     fn open_or_register<'py>(
@@ -87,6 +91,7 @@ impl Client {
         })
     }
 
+    /// Read any public route; the path goes out as it is.
     fn get<'py>(&self, py: Python<'py>, path: String) -> PyResult<Bound<'py, PyAny>> {
         let client = self.0.clone();
         answer(py, async move { client.get(&path).await })
@@ -97,6 +102,7 @@ impl Client {
         answer(py, async move { client.identity(&did).await })
     }
 
+    /// Whether a domain can be reached in a country.
     #[pyo3(signature = (domain, country, as_of=None))]
     fn check<'py>(
         &self,
@@ -147,23 +153,27 @@ impl Client {
         answer(py, async move { client.search_market(&search).await })
     }
 
+    /// The key that signs the heads of the audit log. Keep it.
     fn log_key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let client = self.0.clone();
         future_into_py(py, async move { client.log_key().await.map_err(error) })
     }
 
+    /// The present head of the log, checked.
     fn log_head<'py>(&self, py: Python<'py>, key: Vec<u8>) -> PyResult<Bound<'py, PyAny>> {
         let client = self.0.clone();
         let key: [u8; 32] = key.try_into().map_err(|_| PyValueError::new_err("the key has 32 bytes"))?;
         answer(py, async move { client.log_head(&key).await })
     }
 
+    /// The event of a transfer or an escrow, proved to be in the log of this head.
     fn prove_event<'py>(&self, py: Python<'py>, id: String, head: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let client = self.0.clone();
         let head: Head = argument(head)?;
         answer(py, async move { client.prove_event(&id, &head).await })
     }
 
+    /// Prove that nothing before the first head was changed.
     fn prove_growth<'py>(
         &self,
         py: Python<'py>,

@@ -22,6 +22,7 @@ impl Agent {
         answer(py, async move { agent.claim_grant().await })
     }
 
+    /// Pay an agent; 1,000,000 micro-credits are one credit.
     #[pyo3(signature = (to, amount_micro, memo=None))]
     fn pay<'py>(
         &self,

@@ -18,6 +18,7 @@ use super::args::Common;
 use crate::keyfile;
 use crate::server::Deployment;
 use crate::store::Options;
+use crate::trust;
 
 /// Largest JSON answer that is read.
 const MAX_ANSWER: u64 = 64 << 20;
@@ -97,7 +98,7 @@ impl Client {
 
     /// Prepares requests that anybody may make to the server at `url`.
     pub fn public(url: &str) -> Result<Client, String> {
-        Ok(Client::at(address("--to", url)?, String::new()))
+        Client::at(address("--to", url)?, String::new())
     }
 
     fn here(common: &Common, create: bool, closed: bool) -> Result<Client, String> {
@@ -127,12 +128,12 @@ impl Client {
                 )
             })?,
         };
-        Ok(Client::at(base, admin_key))
+        Client::at(base, admin_key)
     }
 
-    fn at(base: String, admin_key: String) -> Client {
-        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
-        Client { place: Backend::There { base, agent }, admin_key }
+    fn at(base: String, admin_key: String) -> Result<Client, String> {
+        let config = ureq::Agent::config_builder().http_status_as_error(false).tls_config(trust::tls()?);
+        Ok(Client { place: Backend::There { base, agent: config.build().new_agent() }, admin_key })
     }
 
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, String> {
@@ -268,7 +269,7 @@ impl Client {
             true => request.body(()).map_err(|error| error.to_string()).map(|request| agent.run(request)),
             false => request.body(&body[..]).map_err(|error| error.to_string()).map(|request| agent.run(request)),
         };
-        sent?.map_err(|error| format!("{base}: {error}"))
+        sent?.map_err(|error| format!("{base}: {}", trust::explained(&error)))
     }
 }
 

@@ -10,7 +10,7 @@ use http::Method;
 use super::args::{Common, DbCommand};
 use super::client::Client;
 use crate::keyfile;
-use crate::store::{self, Options, Store, scrub};
+use crate::store::{self, OpenError, Options, Store, scrub};
 
 pub fn run(common: &Common, command: &DbCommand) -> Result<(), String> {
     match command {
@@ -66,15 +66,21 @@ fn check_there(common: &Common, url: &str) -> Result<(), String> {
 }
 
 fn check_here(common: &Common) -> Result<(), String> {
-    say!("{}", check_file(&common.data)?);
+    let next = "put a backup in its place, with `heliograph db restore FILE --replace`";
+    say!("{}", check_file(&common.data, next)?);
     Ok(())
 }
 
 /// Reads a whole file that no server uses, without changing it, and says that it is sound. The error says what is
-/// damaged.
-pub fn check_file(data: &Path) -> Result<String, String> {
+/// damaged, and what comes next where nothing of it can be read.
+pub fn check_file(data: &Path, next: &str) -> Result<String, String> {
     let options = Options { must_exist: true, looking: true, ..Options::new(data) };
-    let store = Store::open(options).map_err(|error| error.to_string())?;
+    let store = Store::open(options).map_err(|error| match error {
+        OpenError::Damaged(path, cause) => {
+            format!("{} is damaged where everything else hangs on it ({cause}): {next}", path.display())
+        }
+        error => error.to_string(),
+    })?;
     let found = scrub(&store, &|_| {}).map_err(|error| error.into_details().message.into_owned())?;
     let name = data.display().to_string();
     if found.damaged == 0 {

@@ -103,6 +103,7 @@ impl Bridge {
             .http_status_as_error(false)
             .max_redirects(0)
             .timeout_global(Some(PATIENCE))
+            .tls_config(crate::trust::tls()?)
             .build()
             .new_agent();
         let key = |header, variable: &str| std::env::var(variable).ok().map(|key| (header, key.trim().to_owned()));

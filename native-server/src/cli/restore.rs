@@ -8,8 +8,8 @@ use heliograph_core::app::admin::DbInfo;
 use super::args::Common;
 use super::client::Client;
 use super::db::check_file;
-use crate::keyfile;
 use crate::store::{OpenError, Options, Store};
+use crate::{keyfile, owner};
 
 pub fn run(common: &Common, backup: &Path, (only_check, replace): (bool, bool)) -> Result<(), String> {
     if common.to.is_some() {
@@ -40,7 +40,7 @@ fn check(common: &Common, backup: &Path) -> Result<String, String> {
             key.display()
         ));
     }
-    let sound = check_file(backup)?;
+    let sound = check_file(backup, "this backup cannot be restored; take another one")?;
     let there = Common { data: backup.to_owned(), ..common.clone() };
     let info: DbInfo = Client::open_looking(&there)?.get("/v1/admin/db")?;
     let actors: u64 = info.file.actors.values().sum();
@@ -53,8 +53,8 @@ fn check(common: &Common, backup: &Path) -> Result<String, String> {
 /// Puts both files in their places. Journals of the file before belong to none of them.
 fn put(backup: &Path, data: &Path) -> std::io::Result<()> {
     let (draft, key) = (beside(data, ".restore"), beside(data, ".restore.key"));
-    copy(backup, &draft)?;
-    copy(&keyfile::path_for(backup), &key)?;
+    copy(backup, &draft, data)?;
+    copy(&keyfile::path_for(backup), &key, &keyfile::path_for(data))?;
     for journal in journals(data)? {
         std::fs::remove_file(journal)?;
     }
@@ -85,13 +85,14 @@ fn folder(data: &Path) -> &Path {
     data.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A durable copy that only its owner may read.
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+/// A durable copy that only its owner may read: whoever the file belonged to whose place it takes.
+fn copy(from: &Path, to: &Path, place: &Path) -> std::io::Result<()> {
     let mut how = std::fs::OpenOptions::new();
     how.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut how, 0o600);
     let (mut from, mut to) = (File::open(from)?, how.open(to)?);
+    owner::hand_over(&to, place)?;
     std::io::copy(&mut from, &mut to)?;
     to.sync_all()
 }

@@ -103,7 +103,7 @@ async fn serve(
 
 /// Listens on the address, or takes the socket that the service manager listens on.
 async fn entrance(listen: &str, socket: Option<std::net::TcpListener>, tls: bool) -> Result<Entrance, String> {
-    let refuse = |error: std::io::Error| format!("cannot listen on {listen}: {error}");
+    let refuse = |error: std::io::Error| format!("cannot listen on {listen}: {}", reason(&error));
     let listener = match socket {
         Some(socket) => TcpListener::from_std(socket),
         None => TcpListener::bind(listen).await,
@@ -119,10 +119,24 @@ async fn listen_beside(address: &str, setting: &str) -> Result<Option<TcpListene
     if address.is_empty() {
         return Ok(None);
     }
-    let refuse = |error: std::io::Error| format!("cannot listen on {address} ({setting}): {error}");
+    let refuse = |error: std::io::Error| format!("cannot listen on {address} ({setting}): {}", reason(&error));
     let listener = TcpListener::bind(address).await.map_err(refuse)?;
     log::info!("{setting}: http://{}", listener.local_addr().map_err(refuse)?);
     Ok(Some(listener))
+}
+
+/// Why an address cannot be listened on, with the next step.
+fn reason(error: &std::io::Error) -> String {
+    use std::io::ErrorKind;
+    let step = match error.kind() {
+        ErrorKind::AddrInUse => "another process listens there; stop it, or choose another port",
+        ErrorKind::PermissionDenied => {
+            "ports below 1024 need the capability CAP_NET_BIND_SERVICE; under systemd, AmbientCapabilities gives it"
+        }
+        ErrorKind::AddrNotAvailable => "this machine has no such address; 0.0.0.0 and [::] stand for all that it has",
+        _ => return error.to_string(),
+    };
+    format!("{error}: {step}")
 }
 
 /// Three requests that work at once on a new server.

@@ -43,7 +43,7 @@ use hyper_util::server::conn::auto;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 use crate::budgets::{Budgets, Charge};
 use crate::current::Current;
@@ -64,6 +64,9 @@ const HTTP2_HEAD: u32 = 16 * 1024;
 /// Clients at once that are told that there is no room, and the time for each.
 const TURNED_AWAY: usize = 64;
 const TURNING_AWAY: Duration = Duration::from_secs(2);
+/// How long a client that has just connected has for its first request when the server stops. It was accepted, so no
+/// other process answers it, and a connection that closes in its face is no answer.
+const FIRST_REQUEST: Duration = Duration::from_millis(500);
 /// Pause after the system had no descriptor or memory for a connection.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The shortage is logged once in this time.
@@ -249,6 +252,21 @@ where
     }
 }
 
+/// How connections speak HTTP.
+fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    // Most answers are short: copying one behind its head costs less than sending two pieces.
+    builder.http1().writev(false).max_buf_size(limits.head_bytes as usize);
+    builder
+        .http2()
+        .max_concurrent_streams(limits.http2_streams)
+        .initial_stream_window_size(limits.http2_window)
+        .initial_connection_window_size(limits.http2_window)
+        .max_send_buf_size(UNSENT as usize)
+        .max_header_list_size(limits.head_bytes.min(HTTP2_HEAD));
+    builder
+}
+
 async fn serve<F, R>(socket: impl Wire, peer: IpAddr, limits: Arc<Limits>, answer: F, mut stopping: watch::Receiver<()>)
 where
     F: Fn(IpAddr, http::Request<Incoming>) -> R + Send + Sync + 'static,
@@ -272,20 +290,12 @@ where
             Ok::<_, Infallible>(answer.map(|content| Answer::new(content, paced, turn, held)))
         }
     });
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    // Most answers are short: copying one behind its head costs less than sending two pieces.
-    builder.http1().writev(false).max_buf_size(limits.head_bytes as usize);
-    builder
-        .http2()
-        .max_concurrent_streams(limits.http2_streams)
-        .initial_stream_window_size(limits.http2_window)
-        .initial_connection_window_size(limits.http2_window)
-        .max_send_buf_size(UNSENT as usize)
-        .max_header_list_size(limits.head_bytes.min(HTTP2_HEAD));
+    let builder = builder(&limits);
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     let mut looks = tokio::time::interval(limits.patience / LOOKS);
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (mut watch, mut going) = (Watch::default(), true);
+    let mut leaving: Option<Pin<Box<Sleep>>> = None;
     loop {
         tokio::select! {
             biased;
@@ -295,6 +305,11 @@ where
             () = marks.cut().notified() => return,
             _ = stopping.changed(), if going => {
                 going = false;
+                let wait = if marks.requests().1 == 0 { FIRST_REQUEST } else { Duration::ZERO };
+                leaving = Some(Box::pin(tokio::time::sleep(wait)));
+            }
+            () = async { if let Some(time) = leaving.as_mut() { time.await } }, if leaving.is_some() => {
+                leaving = None;
                 connection.as_mut().graceful_shutdown();
             }
             _ = looks.tick() => if watch.look(&marks) { return },

@@ -116,13 +116,14 @@ pub struct Session {
     cycles: u64,
 }
 
-fn agent() -> ureq::Agent {
+fn agent() -> Result<ureq::Agent, String> {
     let config = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
         .timeout_global(Some(SEND_LIMIT))
+        .tls_config(crate::trust::tls()?)
         .user_agent(concat!("heliograph-probe/", env!("CARGO_PKG_VERSION")));
-    config.build().new_agent()
+    Ok(config.build().new_agent())
 }
 
 impl Session {
@@ -134,7 +135,7 @@ impl Session {
         if known.is_none() && !settings.consent {
             return Err("nothing was measured: consent is needed (--consent)".to_owned());
         }
-        let agent = agent();
+        let agent = agent()?;
         let identity = match known {
             Some(identity) => identity,
             None => {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use redb::{Database, ReadableDatabase, ReadableTable};
 
 use super::backup::{CACHE, Keys, copy_rows, finish};
-use super::{Options, ROWS, Store, open};
+use super::{OpenError, Options, ROWS, Store, open};
+use crate::owner;
 
 /// What a compaction did, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +35,10 @@ pub fn compact(path: &Path) -> Result<Compacted, String> {
     let bytes = |path: &Path| std::fs::metadata(path).map(|meta| meta.len()).map_err(|error| fail(&error));
     // Commits that are only in journals go into the tree first. The file stays open, and so locked, to the end.
     let options = Options { must_exist: true, alone: true, ..Options::new(path) };
-    let store = Store::open(options).map_err(|error| error.to_string())?;
+    let store = Store::open(options).map_err(|error| match error {
+        OpenError::InUse(_) => fail(&"it is in use by another process, probably a running server; stop it first"),
+        error => error.to_string(),
+    })?;
     if !store.folder().generations().map_err(|error| fail(&error))?.is_empty() {
         return Err(fail(&"there are still journals beside it; start and stop the server, then try again"));
     }
@@ -48,7 +52,9 @@ pub fn compact(path: &Path) -> Result<Compacted, String> {
     let rows = rows_of(&copy).map_err(|error| fail(&error))?;
     drop(copy);
     let into_place = || -> std::io::Result<()> {
-        File::open(&draft.0)?.sync_all()?;
+        let file = File::open(&draft.0)?;
+        owner::hand_over(&file, path)?;
+        file.sync_all()?;
         std::fs::rename(&draft.0, path)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         File::open(folder)?.sync_all()

@@ -1,7 +1,6 @@
 //! Opens the data file.
 
 use std::fs::{File, OpenOptions};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +37,9 @@ impl std::fmt::Display for OpenError {
                  command with --to http://<its address> and --admin-key (or HELIOGRAPH_ADMIN_KEY)",
                 path.display()
             ),
-            OpenError::Missing(path) => write!(f, "there is no data file {}", path.display()),
+            OpenError::Missing(path) => {
+                write!(f, "there is no data file {}; name the right one with --data or HELIOGRAPH_DATA", path.display())
+            }
             OpenError::Damaged(path, cause) => write!(
                 f,
                 "{} is damaged where everything else hangs on it ({cause}): put a backup in its place, with `heliograph \
@@ -91,11 +92,11 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
     if (options.must_exist || options.looking) && !options.path.exists() {
         return Err(OpenError::Missing(options.path.clone()));
     }
-    let file = backend(options).map_err(|error| fail(error.to_string()))?;
+    let file = backend(options).map_err(|error| fail(reason(&error)))?;
     let pages = Pages::new(file, options.path.clone());
     let opened = match attempt(options, &pages) {
         Err(Refusal::Damaged(cause)) => {
-            let mended = catch_unwind(AssertUnwindSafe(|| mend(&pages)));
+            let mended = log::expecting_panics(|| mend(&pages));
             match mended.unwrap_or(Ok(false)) {
                 Ok(true) => attempt(options, &pages),
                 Ok(false) => Err(Refusal::Damaged(cause)),
@@ -116,6 +117,16 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
         opened.unclean |= replayed.map_err(|error| OpenError::of_journal(error, &options.path))?;
     }
     Ok(opened)
+}
+
+/// The system's reason, with the next step where another user's file is opened.
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            format!("{error}. It, and the folder that it is in, must belong to the user that this runs as")
+        }
+        _ => error.to_string(),
+    }
 }
 
 enum Refusal {
@@ -155,7 +166,7 @@ fn attempt(options: &Options, pages: &Arc<Pages>) -> Result<Opened, Refusal> {
         }
     });
     // The engine may panic on damaged pages.
-    let opened = catch_unwind(AssertUnwindSafe(|| builder.create_with_backend(Shared(pages.clone()))));
+    let opened = log::expecting_panics(|| builder.create_with_backend(Shared(pages.clone())));
     pages.set_repairing(false);
     let database = match opened {
         Ok(Ok(database)) => database,

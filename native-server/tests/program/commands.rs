@@ -115,6 +115,21 @@ fn a_check_is_a_table_json_or_csv_and_a_number_for_scripts() {
     assert!(lost.code == 3 && lost.out.is_empty() && lost.error.contains(&closed.to_string()), "{lost:?}");
 }
 
+/// Services and their timers have no home.
+#[test]
+fn who_has_no_folder_for_profiles_asks_all_the_same_and_is_told_of_it_as_an_agent() {
+    let user = User::new("user-homeless");
+    let says = |arguments: &[&str]| -> Said {
+        user.command(arguments).env_remove("XDG_CONFIG_HOME").env_remove("HOME").output().unwrap().into()
+    };
+    let told = says(&["country", "KE"]);
+    assert_eq!((told.code, told.error.as_str()), (0, ""), "{told:?}");
+    for arguments in [&["agent", "register"][..], &["country", "KE", "--profile", "home"], &["profile", "list"]] {
+        let told = says(arguments);
+        assert!(told.code == 2 && told.error.contains("set HOME or XDG_CONFIG_HOME"), "{arguments:?}: {told:?}");
+    }
+}
+
 #[test]
 fn countries_claims_and_counts_answer_in_every_form() {
     let user = User::new("user-data");
@@ -170,6 +185,40 @@ fn a_watch_tells_changes_in_their_order() {
     watching.wait().unwrap();
 }
 
+/// A server that gives one answer after the other, each to one request, with this body.
+fn answers(bodies: Vec<String>) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for body in bodies {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stream.try_clone().unwrap()));
+            while !lines.next().unwrap().unwrap().is_empty() {}
+            let length = body.len();
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n");
+            stream.write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes()).unwrap();
+        }
+    });
+    base
+}
+
+#[test]
+fn a_watched_check_ends_with_the_first_answer_of_another_status() {
+    let user = User::new("user-watch-check");
+    let blocked = user.json(&["check", "youtube.com", "CN"]);
+    assert_eq!(blocked["status"], "blocked");
+    let mut told = blocked.clone();
+    told["summary"] = "the same in other words".into();
+    let mut open = blocked.clone();
+    open["status"] = "accessible".into();
+    let base = answers([&blocked, &told, &open].map(ToString::to_string).to_vec());
+    let watch = ["watch", "check", "youtube.com", "CN", "--every", "5", "--url", &base];
+    let lines = user.good(&[&watch[..], &["--json"]].concat());
+    let statuses: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["status"].clone()).collect();
+    assert_eq!(statuses, ["blocked", "accessible"]);
+}
+
 #[test]
 fn agents_write_to_each_other_and_their_keys_stay_in_their_profiles() {
     let user = User::new("user-agents");
@@ -187,7 +236,7 @@ fn agents_write_to_each_other_and_their_keys_stay_in_their_profiles() {
 
     let sent = user.json(&["agent", "send", &bob, "Hello,", "Bob"]);
     assert_eq!((sent["to"].as_str(), sent["client_side"].as_bool()), (Some(bob.as_str()), Some(true)));
-    let mut piped = user.command(&["agent", "send", &bob, "-", "--sealed", "--thread", "t1"]);
+    let mut piped = user.command(&["agent", "send", &bob, "-", "--sealed", "--prekeys", "--thread", "t1"]);
     let mut piped = piped.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     piped.stdin.take().unwrap().write_all("two\n\u{1b}[31mlines".as_bytes()).unwrap();
     assert!(piped.wait_with_output().unwrap().status.success());
@@ -305,6 +354,21 @@ fn offer_of(user: &User) -> String {
     runtime.block_on(work)
 }
 
+/// The numbers are an interface of their own, so what scripts read about them must be true.
+#[test]
+fn the_documentation_has_the_exit_codes_of_the_help() {
+    let (_folder, path) = data("user-codes");
+    let help = good(&path, &["--help"]);
+    let codes = help.split_once("Exit codes:\n").unwrap().1.trim_end();
+    let rows = codes.lines().map(|line| {
+        let (code, what) = line.trim().split_once(' ').unwrap();
+        format!("| {code} | {} |\n", what.trim())
+    });
+    let table = format!("| Exit code | What |\n|---|---|\n{}\n", rows.collect::<String>());
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/command-line.md");
+    assert!(std::fs::read_to_string(page).unwrap().contains(&table), "docs/command-line.md should have:\n\n{table}");
+}
+
 #[test]
 fn help_completions_and_manual_are_made_of_the_same() {
     let (folder, path) = data("user-help");
@@ -314,6 +378,7 @@ fn help_completions_and_manual_are_made_of_the_same() {
     {
         assert!(help.contains(part), "{part}: {help}");
     }
+    assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     let check = good(&path, &["check", "--help"]);
     let at = |part: &str| check.find(part).unwrap_or_else(|| panic!("{part}: {check}"));
     assert!(at("--as-of") < at("--url") && at("--url") < at("Examples:") && at("Examples:") < at("Exit codes:"));

@@ -13,8 +13,8 @@ use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use super::Server;
 use super::operating::{hang_up, line, logged, text_of, with_config};
+use super::{Server, heliograph};
 
 /// A certificate for `localhost` that vouches for itself, as files. Returns the certificate.
 pub fn certificate(name: &str, certificate: &Path, key: &Path) -> CertificateDer<'static> {
@@ -182,4 +182,66 @@ fn a_server_with_a_certificate_speaks_both_versions_and_takes_a_new_certificate_
     assert!(told.contains("tls_certificate ") && told.contains("there is no certificate in it"), "{told}");
     assert!(connect(&at, "localhost", trusting(&second, &[])).is_ok());
     server.stop();
+}
+
+/// A server inside of an organisation: its certificate is of nobody whom Mozilla lists.
+#[test]
+fn commands_take_the_certificate_of_an_own_authority_when_they_are_given_it() {
+    let (folder, path, config) = with_config("tls-commands", "");
+    let (file, key) = (folder.file("c.pem"), folder.file("k.pem"));
+    certificate("127.0.0.1", &file, &key);
+    let settings = format!("tls_certificate = {file:?}\ntls_key = {key:?}\npublic_url = \"https://127.0.0.1\"\n");
+    std::fs::write(&config, settings).unwrap();
+    let (server, _lines) = logged(&path, &config);
+    let says = |arguments: &[&str], trusted: &Path| {
+        let mut command = heliograph(&path);
+        command.args(arguments).env("HELIOGRAPH_URL", &server.base).env("SSL_CERT_FILE", trusted);
+        let output = command.env("XDG_CONFIG_HOME", folder.path().join("config")).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    let good = |arguments: &[&str]| {
+        let (code, said, error) = says(arguments, &file);
+        assert_eq!((code, error.as_str()), (0, ""), "{arguments:?}");
+        said
+    };
+    let (code, said, error) = says(&["check", "youtube.com", "CN"], Path::new(""));
+    assert!(code == 3 && said.is_empty() && error.contains("SSL_CERT_FILE names the file"), "{code} {error}");
+    let (code, _, error) = says(&["check", "youtube.com", "CN"], &key);
+    assert!(code == 2 && error.contains("k.pem: there is no certificate in it"), "{code} {error}");
+    assert!(good(&["check", "youtube.com", "CN"]).contains("blocked"));
+    good(&["agent", "register"]);
+    let own: serde_json::Value = serde_json::from_str(&good(&["profile", "show", "--json"])).unwrap();
+    good(&["agent", "send", own["did"].as_str().unwrap(), "over TLS"]);
+    assert!(good(&["agent", "listen", "--count", "1"]).contains("over TLS"));
+    // The commands of operators do as well.
+    assert!(says(&["keys", "list", "--to", &server.base], Path::new("")).2.contains("SSL_CERT_FILE names the file"));
+    good(&["keys", "list", "--to", &server.base]);
+    server.stop();
+}
+
+/// An authority of one's own, which no browser trusts.
+#[test]
+fn a_command_trusts_the_authority_that_a_variable_names_and_says_what_to_do_where_it_does_not() {
+    let (folder, path, config) = with_config("tls-command", "");
+    let (file, key) = (folder.file("c.pem"), folder.file("k.pem"));
+    certificate("localhost", &file, &key);
+    std::fs::write(&config, format!("tls_certificate = {file:?}\ntls_key = {key:?}\n")).unwrap();
+    let (server, _lines) = logged(&path, &config);
+    let to = format!("https://localhost:{}", address(&server).rsplit_once(':').unwrap().1);
+    let ask = |authorities: Option<&Path>, to: &str| {
+        let mut command = heliograph(&path);
+        command.args(["db", "info", "--to", to]).env_remove("SSL_CERT_FILE");
+        authorities.map(|file| command.env("SSL_CERT_FILE", file));
+        let output = command.output().unwrap();
+        (output.status.success(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(ask(Some(&file), &to), (true, String::new()));
+    let (done, told) = ask(None, &to);
+    assert!(!done && told.contains("SSL_CERT_FILE names the file of another authority"), "{told}");
+    let (done, told) = ask(Some(&key), &to);
+    assert!(!done && told.contains("k.pem: there is no certificate in it"), "{told}");
+    server.stop();
+    let (done, told) = ask(Some(&file), &to);
+    assert!(!done && told.contains("no server listens there"), "{told}");
 }

@@ -28,8 +28,9 @@ ExecStart=/root/first-hour.sh
 WantedBy=default.target
 ";
 
-/// What the script uses, and Debian's smallest system has not.
-const PACKAGES: &str = "--include=systemd,systemd-sysv,passwd,curl,openssl,python3-minimal,procps";
+/// What the script uses, and Debian's smallest system has not: an authority for certificates and Prometheus among them.
+const PACKAGES: &str =
+    "--include=systemd,systemd-sysv,dbus,passwd,procps,curl,openssl,ca-certificates,python3,pebble,prometheus";
 
 /// Boots the root with this package in it; the error has what the script told.
 pub fn boot(folder: &Path, package: &Path) -> Result<()> {
@@ -39,9 +40,10 @@ pub fn boot(folder: &Path, package: &Path) -> Result<()> {
         }
     }
     fs::create_dir_all(folder).map_err(|error| error.to_string())?;
-    let (base, root) = (folder.join("root.tar"), folder.join("root"));
-    if !base.exists() {
+    let (base, root, made_with) = (folder.join("root.tar"), folder.join("root"), folder.join("root.packages"));
+    if read_text(&made_with).unwrap_or_default() != PACKAGES {
         run("root", Command::new("mmdebstrap").args(["--variant=minbase", PACKAGES, "bookworm"]).arg(&base))?;
+        write(&made_with, PACKAGES)?;
     }
     if root.exists() {
         fs::remove_dir_all(&root).map_err(|error| format!("cannot remove {}: {error}", root.display()))?;
@@ -50,7 +52,9 @@ pub fn boot(folder: &Path, package: &Path) -> Result<()> {
     let mut unpack = Command::new("tar");
     unpack.arg("--extract").arg("--file").arg(&base).arg("--directory").arg(&root).arg("--exclude=./dev/*");
     run("unpack", &mut unpack)?;
-    write(&root.join("root/heliograph.deb"), read(package)?)?;
+    let name = package.file_name().ok_or("the package has no name")?;
+    write(&root.join("root").join(name), read(package)?)?;
+    write(&root.join("root/operate.md"), read(&crate::project::root().join("docs/operate.md"))?)?;
     executable(&root.join("root/first-hour.sh"), SCRIPT)?;
     write(&root.join("etc/systemd/system/first-hour.service"), UNIT)?;
     let wanted = root.join("etc/systemd/system/default.target.wants");

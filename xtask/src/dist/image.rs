@@ -14,6 +14,9 @@ use crate::run::{Result, output, tool};
 /// The user of the image; any number that no other service of the host has.
 const USER: &str = "64787";
 
+/// What the image is called once it is loaded.
+const NAME: &str = concat!("heliograph:", env!("CARGO_PKG_VERSION"));
+
 /// Makes the image; returns the name of its file.
 pub fn image(made: &Made<'_>) -> Result<String> {
     let tree = made.dist.join("image");
@@ -39,7 +42,7 @@ pub fn image(made: &Made<'_>) -> Result<String> {
     });
     let mut entry =
         described("application/vnd.oci.image.manifest.v1+json", &stored(&layout, manifest.to_string().as_bytes())?);
-    entry["annotations"] = json!({ "org.opencontainers.image.ref.name": env!("CARGO_PKG_VERSION") });
+    entry["annotations"] = json!({ "org.opencontainers.image.ref.name": NAME });
     write(&layout.join("index.json"), json!({ "schemaVersion": 2, "manifests": [entry] }).to_string())?;
     write(&layout.join("oci-layout"), json!({ "imageLayoutVersion": "1.0.0" }).to_string())?;
     let name = format!("heliograph_{}_{}.oci.tar", env!("CARGO_PKG_VERSION"), made.architecture);

@@ -44,7 +44,7 @@ pub const SOURCES: [&str; 14] = [
 
 #[derive(Debug, Args)]
 pub struct Import {
-    /// Kind of the files; leave it out to hear what they look like.
+    /// Kind of the files; leave it out to be told what they look like.
     #[arg(value_parser = KINDS)]
     pub kind: String,
     /// Files, plain or gzip.

@@ -75,7 +75,7 @@ fn template(program: &Command) -> String {
         }
         text.push('\n');
     }
-    text.push_str("`heliograph <COMMAND> --help` shows flags and examples. Without a command the program serves.\n\nGlobal options:\n{options}{after-help}");
+    text.push_str("`heliograph <COMMAND> --help` shows flags and examples. Without a command the program serves.\nCommands that ask a server take --url, --json and --csv in place of the options below.\n\nGlobal options:\n{options}{after-help}");
     text
 }
 

@@ -62,7 +62,7 @@ pub struct Common {
     /// Send the command to the running server at this address instead of using the data file.
     #[arg(long, global = true, value_name = "URL")]
     pub to: Option<String>,
-    /// Operator key; the default is HELIOGRAPH_ADMIN_KEY, or the key in the key file.
+    /// Operator key [env: HELIOGRAPH_ADMIN_KEY] [default: that of the key file].
     #[arg(long, global = true, value_name = "KEY")]
     pub admin_key: Option<String>,
     /// Write one line per request to standard error.
@@ -83,7 +83,7 @@ pub enum Command {
     /// Follow incidents as they change, or a check until its answer changes.
     #[command(subcommand)]
     Watch(user::Watch),
-    /// Be an agent: register, send and receive encrypted messages.
+    /// Register an agent, send and receive encrypted messages.
     #[command(subcommand)]
     Agent(user::AgentCommand),
     /// Pay other agents, and hire them.
@@ -140,12 +140,12 @@ pub enum Command {
     Classify(Classify),
     /// Measure how well the classifier does on labelled measurements.
     Evaluate(Evaluate),
-    /// Test the shutdown forecast on past years: for each year, train on what was known before it.
+    /// Test the shutdown forecast on past years, each with what was known before it.
     Backtest(Backtest),
-    /// Serve the Model Context Protocol over standard input and output, by asking a running server. An agent's key comes
+    /// Serve the Model Context Protocol on standard input and output, for a running server. An agent's key comes
     /// from HELIOGRAPH_AGENT_KEY, an API key from HELIOGRAPH_API_KEY.
     Mcp {
-        /// The server that is asked.
+        /// Server to ask.
         #[arg(long, value_name = "URL", env = "HELIOGRAPH_URL", default_value = "http://127.0.0.1:8787")]
         url: String,
     },

@@ -6,10 +6,10 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Server and output")]
 pub struct Form {
-    /// Write JSON: one object for one answer, one object a line for lists.
+    /// Print JSON: one object for one answer, one object a line for lists.
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,
-    /// Write CSV with a line of names.
+    /// Print CSV; its first line has the names.
     #[arg(long)]
     pub csv: bool,
 }
@@ -18,10 +18,10 @@ pub struct Form {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Server and output")]
 pub struct Ask {
-    /// The server to ask (or HELIOGRAPH_URL); without it that of the profile, then http://127.0.0.1:8787.
+    /// Server to ask [env: HELIOGRAPH_URL] [default: that of the profile, or http://127.0.0.1:8787].
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
-    /// The named server and agent to use (or HELIOGRAPH_PROFILE); see `heliograph profile`.
+    /// Named server and agent to use, see `heliograph profile` [env: HELIOGRAPH_PROFILE].
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
     #[command(flatten)]
@@ -114,7 +114,7 @@ pub struct Aggregate {
 
 #[derive(Debug, Subcommand)]
 pub enum Watch {
-    /// Write incidents as they begin, change and end.
+    /// Print incidents as they begin, change and end.
     Incidents {
         /// Only those of this country.
         #[arg(long, value_name = "COUNTRY")]
@@ -122,22 +122,22 @@ pub enum Watch {
         /// Begin with what changed after this time; now without it.
         #[arg(long, value_name = "TIME")]
         since: Option<String>,
-        /// End after so many changes.
+        /// End after this many changes.
         #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
         count: Option<u64>,
-        /// Seconds between two questions, at least 5.
+        /// Seconds between two requests, at least 5.
         #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(5..))]
         every: u64,
         #[command(flatten)]
         ask: Ask,
     },
-    /// Write the answer of a check, wait until it is another one, write that and end.
+    /// Print what a check says now, wait until its status is another one, print that and end.
     Check {
         /// A site or service, such as telegram or example.org.
         target: String,
         /// The country's two letters, such as KE.
         country: String,
-        /// Seconds between two questions, at least 5.
+        /// Seconds between two requests, at least 5.
         #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(5..))]
         every: u64,
         #[command(flatten)]
@@ -149,7 +149,7 @@ pub enum Watch {
 pub enum AgentCommand {
     /// Register an agent, and keep its keys in the profile. They are made here, so the server cannot read its messages.
     Register {
-        /// Name, unique on the server.
+        /// Name of the agent, unique on the server.
         #[arg(long)]
         name: Option<String>,
         /// What the agent can do, such as translate; may be repeated.
@@ -184,15 +184,19 @@ pub enum AgentCommand {
         /// Authenticate so that the recipient can prove nothing to others.
         #[arg(long)]
         deniable: bool,
+        /// Protect it from a later theft of the recipient's keys. Only agents of this program and of its client library
+        /// open such messages; for others the command fails and sends nothing.
+        #[arg(long)]
+        prekeys: bool,
         #[command(flatten)]
         ask: Ask,
     },
-    /// Write messages as they come, the unread ones first, and mark them as read.
+    /// Print messages as they come, the unread ones first, and mark them as read.
     Listen {
-        /// Only messages of this agent.
+        /// Only messages from this agent.
         #[arg(long, value_name = "DID")]
         from: Option<String>,
-        /// End after so many messages.
+        /// End after this many messages.
         #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
         count: Option<u64>,
         /// Leave them unread, so that they come again.
@@ -236,20 +240,21 @@ pub enum PayCommand {
     Offers {
         /// Words to search for; all offers without them.
         words: Vec<String>,
-        /// Only offers that cost at most so many credits.
+        /// Only offers that cost at most this many credits.
         #[arg(long, value_name = "CREDITS", value_parser = credits)]
         max: Option<i64>,
-        /// Most rows.
+        /// Show at most this many.
         #[arg(long, value_name = "NUMBER", default_value_t = 20)]
         limit: u32,
         #[command(flatten)]
         ask: Ask,
     },
-    /// Hire an agent by its offer. The price is set aside until you accept the work.
+    /// Hire an agent by its offer. The price is set aside until you accept the work, which a program does with the client
+    /// library.
     Hire {
         /// Id of the offer, as `heliograph pay offers` shows it.
         offer: String,
-        /// Hire only if it costs at most so many credits.
+        /// Hire only if it costs at most this many credits.
         #[arg(long, value_name = "CREDITS", value_parser = credits)]
         max: Option<i64>,
         /// What the work is about, as JSON; only the two parties see it.

@@ -28,7 +28,7 @@ pub fn run(command: &AgentCommand) -> Result<(), Failure> {
             register(asked, ask, Registration { name: name.clone(), capabilities: capability.clone(), ..registration })
                 .await
         }),
-        AgentCommand::Send { to, text, thread, reply_to, ttl, sealed, deniable, ask } => {
+        AgentCommand::Send { to, text, thread, reply_to, ttl, sealed, deniable, prekeys, ask } => {
             let text = match text.as_slice() {
                 [one] if one == "-" => input()?,
                 words => words.join(" "),
@@ -39,6 +39,7 @@ pub fn run(command: &AgentCommand) -> Result<(), Failure> {
             draft = ttl.iter().fold(draft, |draft, seconds| draft.ttl(*seconds));
             draft = if *sealed { draft.sealed() } else { draft };
             draft = if *deniable { draft.deniable() } else { draft };
+            draft = if *prekeys { draft.from_prekeys() } else { draft };
             ask::run(ask, |asked| send(asked, ask, draft))
         }
         AgentCommand::Listen { from, count, keep, ask } => {
@@ -64,7 +65,7 @@ async fn register(mut asked: Asked, ask: &Ask, registration: Registration) -> Re
     asked.profile.note(&url, &did)?;
     let held = if agent.holds_keys() { "here" } else { "at the server" };
     let answer = json!({
-        "did": did, "name": registration.name, "url": url, "profile": asked.profile.name, "keys": asked.profile.keys(),
+        "did": did, "name": registration.name, "url": url, "profile": asked.profile.name, "keys": asked.profile.keys()?,
         "own_keys": agent.holds_keys(),
     });
     let fields = vec![
@@ -72,7 +73,7 @@ async fn register(mut asked: Asked, ask: &Ask, registration: Registration) -> Re
         ("name", registration.name.unwrap_or_default()),
         ("url", url),
         ("profile", asked.profile.name.clone()),
-        ("keys", asked.profile.keys().display().to_string()),
+        ("keys", asked.profile.keys()?.display().to_string()),
         ("held", held.to_owned()),
     ];
     ask.form.one(&answer, "Registered. Back up the folder of the keys: nobody can make them again.", &fields)

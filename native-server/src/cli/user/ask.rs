@@ -63,13 +63,13 @@ impl Asked {
             (None, None) => variable("HELIOGRAPH_URL").or_else(of_profile),
         };
         let config = Config { tries: TRIES, ..Config::default() };
-        let client = Client::with(&url.unwrap_or_else(|| USUAL.to_owned()), config, Ureq::new())?;
+        let client = Client::with(&url.unwrap_or_else(|| USUAL.to_owned()), config, Ureq::new()?)?;
         Ok(Asked { client, profile })
     }
 
     /// The folder of the agent's keys, held so that no other program uses it.
     fn store(&self) -> Result<FileStore, Failure> {
-        FileStore::new(self.profile.keys()).map_err(|error| match error {
+        FileStore::new(self.profile.keys()?).map_err(|error| match error {
             Error::Store(text) if text.contains("another program") => {
                 let text = format!("{text}; stop it (perhaps `heliograph agent listen`) or use another --profile");
                 Failure::from(text)
@@ -81,7 +81,7 @@ impl Asked {
     /// The agent of the profile.
     pub async fn agent(&mut self) -> Result<Agent, Failure> {
         self.same_server()?;
-        if !self.profile.keys().exists() {
+        if !self.profile.keys()?.exists() {
             return Err(self.no_agent());
         }
         let store = self.store()?;

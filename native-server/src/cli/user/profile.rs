@@ -22,6 +22,7 @@ const USUAL: &str = "default";
 /// A profile, which may not be written yet.
 pub struct Profile {
     pub name: String,
+    /// Empty for somebody who has no folder, such as a service: such a profile knows nothing and keeps nothing.
     folder: PathBuf,
     kept: Kept,
 }
@@ -48,8 +49,14 @@ fn base() -> Result<PathBuf, Failure> {
 
 /// The profile of this name, or the one in use.
 pub fn open(name: Option<&str>) -> Result<Profile, Failure> {
-    let base = base()?;
     let name = name.map(str::to_owned).or_else(|| variable("HELIOGRAPH_PROFILE"));
+    let base = match (base(), &name) {
+        (Ok(base), _) => base,
+        (Err(_), None) => {
+            return Ok(Profile { name: USUAL.to_owned(), folder: PathBuf::new(), kept: Kept::default() });
+        }
+        (Err(failure), Some(_)) => return Err(failure),
+    };
     Profile::read(&base, &name.unwrap_or_else(|| current(&base)))
 }
 
@@ -111,8 +118,11 @@ impl Profile {
     }
 
     /// Where the agent's keys and sessions are.
-    pub fn keys(&self) -> PathBuf {
-        self.folder.join("keys")
+    pub fn keys(&self) -> Result<PathBuf, Failure> {
+        if self.folder.as_os_str().is_empty() {
+            base()?;
+        }
+        Ok(self.folder.join("keys"))
     }
 
     /// Remembers the agent and its server.
@@ -127,7 +137,7 @@ impl Profile {
     }
 
     fn set(&mut self, url: &str) -> Result<(), Failure> {
-        let client = Client::with(url, Config::default(), Ureq::new())?;
+        let client = Client::with(url, Config::default(), Ureq::new()?)?;
         if let (Some(did), Some(before)) = (self.did(), self.url())
             && before != client.base()
         {
@@ -215,7 +225,7 @@ fn remove(profile: &Profile, yes: bool) -> Result<(), Failure> {
         return Err(Failure::usage(text));
     }
     // It fails while another program uses the keys.
-    drop(FileStore::new(profile.keys())?);
+    drop(FileStore::new(profile.keys()?)?);
     std::fs::remove_dir_all(&profile.folder)
         .map_err(|error| format!("cannot remove {}: {error}", profile.folder.display()))?;
     say!("removed {name}");
@@ -227,8 +237,8 @@ fn api_key(profile: &Profile) -> Result<String, Failure> {
     if profile.did().is_none() {
         return Err(Failure::usage(format!("the profile `{}` has no agent", profile.name)));
     }
-    let client = Client::with(profile.url().unwrap_or_default(), Config::default(), Ureq::new())?;
+    let client = Client::with(profile.url().unwrap_or_default(), Config::default(), Ureq::new()?)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
-    let agent = runtime.block_on(client.open(FileStore::new(profile.keys())?))?;
+    let agent = runtime.block_on(client.open(FileStore::new(profile.keys()?)?))?;
     Ok(agent.api_key().expose().to_owned())
 }

@@ -8,6 +8,8 @@ use heliograph_client::http::{Body, Request, Response, Transport};
 use heliograph_client::{Error, Result};
 use tokio::task::spawn_blocking;
 
+use crate::trust;
+
 /// Most bytes of one piece.
 const PIECE: usize = 16 << 10;
 /// How long a connection may take to be made.
@@ -22,21 +24,23 @@ type Work<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct Ureq(ureq::Agent);
 
 impl Ureq {
-    pub fn new() -> Ureq {
+    /// Errors: [`Error::Usage`] if the certificates that it should trust cannot be read.
+    pub fn new() -> Result<Ureq> {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
             .timeout_connect(Some(CONNECT))
+            .tls_config(trust::tls().map_err(Error::Usage)?)
             .user_agent(concat!("heliograph/", env!("CARGO_PKG_VERSION")));
-        Ureq(config.build().new_agent())
+        Ok(Ureq(config.build().new_agent()))
     }
 }
 
 fn failure(error: &ureq::Error, timeout: Option<Duration>) -> Error {
     match error {
         ureq::Error::Timeout(_) => Error::TimedOut(timeout.unwrap_or(CONNECT)),
-        other => Error::Unreachable(other.to_string()),
+        other => Error::Unreachable(trust::explained(other)),
     }
 }
 
