@@ -56,7 +56,7 @@ const HELP: &str = "\
 cargo xtask <task>
 
   check                 formatting, clippy for both targets (warnings are errors), licences, advisories, yanked versions
-  test [FILTER...]      install pinned tools, build everything, the packages of the client library too, and run every
+  test [FILTER]         install pinned tools, build everything, the packages of the client library too, and run every
                         test, the Workers runtime included
   client [js | python]  the packages of the client library, in target/client: for npm with its size, and a Python wheel
   ci                    all that a change must pass: check, test, edge dry-run; prints the time of each step

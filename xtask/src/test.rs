@@ -19,7 +19,12 @@ const LANGUAGES: &str = "languages";
 /// Tests in `tests` folders that measure memory, or wait for many connections at once: nothing else runs beside them.
 const ALONE: [&str; 2] = ["floods", "listeners"];
 
+/// Tests whose name contains the filter, or all.
 pub fn test(filter: &[&str]) -> Result<()> {
+    // The conformance takes one and no more.
+    if filter.len() > 1 {
+        return Err(format!("one filter at a time: `{}` is too much", filter[1..].join(" ")));
+    }
     // Each of the two uses only one core for minutes while it links or compiles the core. Together they take hardly
     // longer than one.
     let (bundles, units) = std::thread::scope(|scope| {
