@@ -5,11 +5,10 @@ use std::rc::Rc;
 
 use heliograph_client::http::Method;
 use heliograph_client::{Agent as Inner, Draft, Filter, Listener as Stream};
+use js_sys::Promise;
 use serde::Deserialize;
 use serde_json::Value;
 use wasm_bindgen::prelude::*;
-
-use js_sys::Promise;
 
 use crate::convert::{Answer, argument, error, promise, value};
 
@@ -105,9 +104,7 @@ impl Agent {
     pub fn send(&self, to: String, text: String, how: JsValue) -> Promise {
         let inner = self.0.clone();
         promise(async move {
-            let to = to.as_str();
-            let text = text.as_str();
-            let draft = argument::<How>(&how)?.draft(to, text);
+            let draft = argument::<How>(&how)?.draft(&to, &text);
             value(&inner.send(&draft).await.map_err(error)?)
         })
     }
@@ -150,32 +147,24 @@ impl Agent {
     pub fn remember(&self, namespace: String, name: String, stored: JsValue, ttl: Option<u32>) -> Promise {
         let inner = self.0.clone();
         promise(async move {
-            let namespace = namespace.as_str();
-            let name = name.as_str();
             let stored: Value = argument(&stored)?;
-            value(&inner.remember_value(namespace, name, &stored, ttl).await.map_err(error)?)
+            value(&inner.remember_value(&namespace, &name, &stored, ttl).await.map_err(error)?)
         })
     }
 
     pub fn recall(&self, namespace: String, name: String) -> Promise {
         let inner = self.0.clone();
-        promise(async move {
-            let namespace = namespace.as_str();
-            let name = name.as_str();
-            value(&inner.recall(namespace, name).await.map_err(error)?)
-        })
+        promise(async move { value(&inner.recall(&namespace, &name).await.map_err(error)?) })
     }
 
     pub fn request(&self, method: String, path: String, body: JsValue) -> Promise {
         let inner = self.0.clone();
         promise(async move {
-            let method = method.as_str();
-            let path = path.as_str();
             let all = [Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete];
             let method = all.into_iter().find(|known| known.as_str() == method.to_ascii_uppercase());
             let method = method.ok_or_else(|| js_sys::TypeError::new("the method is not one of HTTP"))?;
             let body: Option<Value> = argument(&body)?;
-            value(&inner.request(method, path, body.as_ref()).await.map_err(error)?)
+            value(&inner.request(method, &path, body.as_ref()).await.map_err(error)?)
         })
     }
 }

@@ -1,13 +1,12 @@
 //! A deployment: opening and registering agents, open data.
 
 use heliograph_client::{Client as Inner, Registration};
+use js_sys::Promise;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use wasm_bindgen::prelude::*;
 
 use crate::agent::Agent;
-use js_sys::Promise;
-
 use crate::convert::{argument, error, promise, value};
 use crate::store;
 
@@ -40,6 +39,11 @@ impl New {
     }
 }
 
+/// An agent as JavaScript has it.
+fn shown(agent: heliograph_client::Agent) -> JsValue {
+    Agent(agent).into()
+}
+
 #[wasm_bindgen]
 impl Client {
     // Without types, a missing address is the first mistake of many programs.
@@ -51,51 +55,35 @@ impl Client {
     pub fn register(&self, store: JsValue, options: JsValue) -> Promise {
         let inner = self.0.clone();
         promise(async move {
-            let done: Result<Agent, JsValue> = async {
-                let registration = argument::<New>(&options)?.registration();
-                inner.register(store::of(store), registration).await.map(Agent).map_err(error)
-            }
-            .await;
-            done.map(JsValue::from)
+            let registration = argument::<New>(&options)?.registration();
+            inner.register(store::of(store), registration).await.map(shown).map_err(error)
         })
     }
 
     pub fn open(&self, store: JsValue) -> Promise {
         let inner = self.0.clone();
-        promise(async move {
-            let done: Result<Agent, JsValue> =
-                async { inner.open(store::of(store)).await.map(Agent).map_err(error) }.await;
-            done.map(JsValue::from)
-        })
+        promise(async move { inner.open(store::of(store)).await.map(shown).map_err(error) })
     }
 
     #[wasm_bindgen(js_name = openOrRegister)]
     pub fn open_or_register(&self, store: JsValue, options: JsValue) -> Promise {
         let inner = self.0.clone();
         promise(async move {
-            let done: Result<Agent, JsValue> = async {
-                let registration = argument::<New>(&options)?.registration();
-                inner.open_or_register(store::of(store), registration).await.map(Agent).map_err(error)
-            }
-            .await;
-            done.map(JsValue::from)
+            let registration = argument::<New>(&options)?.registration();
+            inner.open_or_register(store::of(store), registration).await.map(shown).map_err(error)
         })
     }
 
     pub fn get(&self, path: String) -> Promise {
         let inner = self.0.clone();
-        promise(async move {
-            let path = path.as_str();
-            value(&inner.get(path).await.map_err(error)?)
-        })
+        promise(async move { value(&inner.get(&path).await.map_err(error)?) })
     }
 
     pub fn post(&self, path: String, body: JsValue) -> Promise {
         let inner = self.0.clone();
         promise(async move {
-            let path = path.as_str();
             let body: Value = argument(&body)?;
-            value(&inner.post(path, &body).await.map_err(error)?)
+            value(&inner.post(&path, &body).await.map_err(error)?)
         })
     }
 }

@@ -2,13 +2,12 @@
 //! a page loads every answer that is read here.
 
 use heliograph_client::ledger::audit::Head;
+use js_sys::Promise;
 use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
 use crate::agent::Agent;
 use crate::client::Client;
-use js_sys::Promise;
-
 use crate::convert::{argument, error, promise, value};
 
 #[wasm_bindgen]
@@ -16,20 +15,15 @@ impl Agent {
     pub fn write(&self, path: String, kind: String, members: JsValue) -> Promise {
         let inner = self.0.clone();
         promise(async move {
-            let path = path.as_str();
-            let kind = kind.as_str();
             let members: Value = argument(&members)?;
-            value(&inner.write(path, kind, members).await.map_err(error)?)
+            value(&inner.write(&path, &kind, members).await.map_err(error)?)
         })
     }
 
     #[wasm_bindgen(js_name = readAsParty)]
     pub fn read_as_party(&self, path: String) -> Promise {
         let inner = self.0.clone();
-        promise(async move {
-            let path = path.as_str();
-            value(&inner.read_as_party(path).await.map_err(error)?)
-        })
+        promise(async move { value(&inner.read_as_party(&path).await.map_err(error)?) })
     }
 }
 
@@ -38,19 +32,14 @@ impl Client {
     #[wasm_bindgen(js_name = logKey)]
     pub fn log_key(&self) -> Promise {
         let inner = self.0.clone();
-        promise(async move {
-            let done: Result<Vec<u8>, JsValue> =
-                async { inner.log_key().await.map(|key| key.to_vec()).map_err(error) }.await;
-            done.map(JsValue::from)
-        })
+        promise(async move { inner.log_key().await.map(|key| key.to_vec().into()).map_err(error) })
     }
 
     #[wasm_bindgen(js_name = logHead)]
     pub fn log_head(&self, key: Vec<u8>) -> Promise {
         let inner = self.0.clone();
         promise(async move {
-            let key = key.as_slice();
-            let key = key.try_into().map_err(|_| js_sys::TypeError::new("the key has 32 bytes"))?;
+            let key = key.as_slice().try_into().map_err(|_| js_sys::TypeError::new("the key has 32 bytes"))?;
             value(&inner.log_head(key).await.map_err(error)?)
         })
     }
@@ -59,10 +48,9 @@ impl Client {
     pub fn prove_event(&self, id: String, head: JsValue) -> Promise {
         let inner = self.0.clone();
         promise(async move {
-            let id = id.as_str();
             let head: Option<Head> = argument(&head)?;
             let head = head.ok_or_else(|| js_sys::TypeError::new("a head of the log is needed"))?;
-            value(&inner.prove_event(id, &head).await.map_err(error)?)
+            value(&inner.prove_event(&id, &head).await.map_err(error)?)
         })
     }
 
