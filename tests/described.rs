@@ -98,10 +98,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("getOpenApiDocument", "It is the document itself."),
     ("listSentences", "Longer than an example may be."),
     ("promoteForecastModel", "The suite tests its refusals alone."),
-    ("replayWebhookDelivery", "The suite does not ask it."),
-    ("rotateAlertSecret", "The suite tests its refusals alone."),
     ("rotateMasterKey", "The suite asks it of servers that the recording is not made with."),
-    ("rotateWebhookSecret", "The suite does not ask it."),
 ];
 
 #[test]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::detect::research;
 use crate::incidents::{create, site};
-use crate::relay_webhooks::{LOOPBACK, heard, ok, unbase64, unhex};
+use crate::relay_webhooks::{LOOPBACK, heard, ok, unbase64};
 use crate::{Suite, cases};
 
 cases![
@@ -22,7 +22,7 @@ cases![
     a_change_and_the_end_are_told_and_a_disabled_subscription_hears_nothing,
     receivers_that_never_answer_delay_no_other_of_the_same_key,
     a_test_is_sent_at_once_and_says_what_came_of_it,
-    a_delivery_is_sent_again_on_request,
+    a_delivery_is_sent_again_on_request_and_both_secrets_sign_it,
     subscriptions_belong_to_a_key_of_one_s_own,
     bad_subscriptions_are_400_and_the_hundred_and_first_is_409,
 ];
@@ -103,8 +103,7 @@ fn an_incident_reaches_the_subscriber_signed_in_both_ways(suite: &Suite) {
         assert_eq!(told[name], incident[name], "{name}: {body}");
     }
     let secret = text(&made, "hmac_secret");
-    let plain = unhex(got.header("x-svc-signature").strip_prefix("sha256=").unwrap());
-    assert!(hmac_sha256_verify(secret.as_bytes(), got.body.as_bytes(), &plain));
+    assert!(got.is_signed("x-svc-signature", secret));
     let signed = format!("{}.{}.{}", got.header("webhook-id"), got.header("webhook-timestamp"), got.body);
     let standard = unbase64(got.header("webhook-signature").strip_prefix("v1,").unwrap());
     assert!(hmac_sha256_verify(&unbase64(&secret[6..]), signed.as_bytes(), &standard));
@@ -207,8 +206,7 @@ fn a_test_is_sent_at_once_and_says_what_came_of_it(suite: &Suite) {
     let got = heard(&target, &source, 3);
     assert!(got.iter().all(|got| got.json()["event"] == "incident.test"));
     assert!(text(&got[0].json()["incident"], "title").to_lowercase().contains("test"));
-    let tag = unhex(got[0].header("x-svc-signature").strip_prefix("sha256=").unwrap());
-    assert!(hmac_sha256_verify(text(&made, "hmac_secret").as_bytes(), got[0].body.as_bytes(), &tag));
+    assert!(got[0].is_signed("x-svc-signature", text(&made, "hmac_secret")));
     assert_ne!(got[1].header("x-svc-signature"), got[0].header("x-svc-signature"), "each has a secret of its own");
     key.post("/api/alerts/webhook-test", &json!({ "subscription_id": "x" })).expect_error(404, "NOT_FOUND");
     let inside = json!({ "webhook_url": "https://10.0.0.1/" });
@@ -219,12 +217,16 @@ fn a_test_is_sent_at_once_and_says_what_came_of_it(suite: &Suite) {
     key.post("/api/alerts/webhook-test", &json!({})).expect_error(429, "RATE_LIMITED");
 }
 
-fn a_delivery_is_sent_again_on_request(suite: &Suite) {
+fn a_delivery_is_sent_again_on_request_and_both_secrets_sign_it(suite: &Suite) {
     let (target, key, source) = scene(suite, ok);
     let made = subscribe(&key, &json!({ "webhook_url": source.base }));
+    let path = format!("/api/alerts/subscriptions/{}", text(&made, "id"));
+    let new = key.post(&format!("{path}/rotate-secret"), &json!({})).expect(200);
     happen(&target.client(), "KE", "example.org", "low");
-    heard(&target, &source, 1);
-    let path = format!("/api/alerts/subscriptions/{}/deliveries", text(&made, "id"));
+    let first = heard(&target, &source, 1).remove(0);
+    assert!(first.is_signed("x-svc-signature", text(&new, "hmac_secret")));
+    assert!(first.is_signed("x-svc-signature-previous", text(&made, "hmac_secret")));
+    let path = format!("{path}/deliveries");
     let log = target.until(|| key.get(&path).expect(200)["deliveries"].get(0).cloned());
     let replay = format!("{path}/{}/replay", text(&log, "delivery_id"));
     assert_eq!(key.post(&replay, &json!({})).expect(200)["replayed"], true);

@@ -16,6 +16,7 @@ use crate::{Suite, cases};
 cases![
     minimum_fields_of_webhooks_are_there,
     a_message_reaches_the_receiver_as_the_raw_object_signed_with_the_secret,
+    a_delivery_is_sent_again_on_request_and_both_secrets_sign_it,
     every_message_of_a_burst_is_told_once,
     a_failing_receiver_is_shown_and_tried_again_after_two_minutes,
     a_redirect_inside_is_not_followed,
@@ -72,6 +73,13 @@ impl Received {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
+
+    /// Whether a header has the HMAC of the body under a secret.
+    #[track_caller]
+    pub fn is_signed(&self, name: &str, secret: &str) -> bool {
+        let tag = unhex(self.header(name).strip_prefix("sha256=").unwrap());
+        hmac_sha256_verify(secret.as_bytes(), self.body.as_bytes(), &tag)
+    }
 }
 
 /// A deployment that may reach loopback, two agents on it, and a receiver.
@@ -118,21 +126,35 @@ fn a_message_reaches_the_receiver_as_the_raw_object_signed_with_the_secret(suite
     assert!(!got.body.contains("secret word"));
     assert!(got.header("content-type").starts_with("application/json"));
     assert!(got.header("user-agent").starts_with("heliograph/"));
-    let verify = |name: &str, prefix: &str, decode: fn(&str) -> Vec<u8>, key: &[u8], signed: &str| {
-        let tag = decode(got.header(name).strip_prefix(prefix).unwrap());
-        assert!(hmac_sha256_verify(key, signed.as_bytes(), &tag), "{name}");
-    };
     let secret = text(&made, "secret");
-    verify("x-svc-signature", "sha256=", unhex, secret.as_bytes(), &got.body);
+    assert!(got.is_signed("x-svc-signature", secret));
     let signed = format!("{}.{}.{}", got.header("webhook-id"), got.header("webhook-timestamp"), got.body);
-    verify("webhook-signature", "v1,", unbase64, &unbase64(&secret[6..]), &signed);
+    let tag = unbase64(got.header("webhook-signature").strip_prefix("v1,").unwrap());
+    assert!(hmac_sha256_verify(&unbase64(&secret[6..]), signed.as_bytes(), &tag));
     let path = format!("/v1/agent/webhooks/{}/deliveries", text(&made, "id"));
     let log = target.until(|| bob.client.get(&path).expect(200)["deliveries"].get(0).cloned());
     assert_eq!((&log["delivered"], &log["attempt"], &log["status_code"]), (&json!(true), &json!(1), &json!(200)));
     assert_eq!((&log["event"], &log["delivery_id"]), (&json!("message"), &json!(got.header("webhook-id"))));
 }
 
-pub fn unhex(text: &str) -> Vec<u8> {
+fn a_delivery_is_sent_again_on_request_and_both_secrets_sign_it(suite: &Suite) {
+    let (target, ada, bob, source) = scene(suite, ok);
+    let made = hook(&bob, &source.base);
+    let path = format!("/v1/agent/webhooks/{}", text(&made, "id"));
+    let new = bob.client.post(&format!("{path}/rotate-secret"), &json!({})).expect(200);
+    ada.say(&bob.did, "one");
+    let first = heard(&target, &source, 1).remove(0);
+    assert!(first.is_signed("x-svc-signature", text(&new, "secret")));
+    assert!(first.is_signed("x-svc-signature-previous", text(&made, "secret")));
+    let log = target.until(|| bob.client.get(&format!("{path}/deliveries")).expect(200)["deliveries"].get(0).cloned());
+    let replay = format!("{path}/deliveries/{}/replay", text(&log, "delivery_id"));
+    ada.client.post(&replay, &json!({})).expect_error(404, "NOT_FOUND");
+    assert_eq!(bob.client.post(&replay, &json!({})).expect(200)["replayed"], true);
+    let again = heard(&target, &source, 2).remove(1);
+    assert_eq!((again.header("webhook-id"), &again.body), (first.header("webhook-id"), &first.body));
+}
+
+fn unhex(text: &str) -> Vec<u8> {
     assert_eq!(text, text.to_ascii_lowercase(), "in lower case");
     (0..text.len() / 2).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap()).collect()
 }

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use heliograph_core::app::openapi;
+use regex_lite::Regex;
 use serde_json::{Map, Value};
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(openapi::generate);
@@ -115,6 +116,10 @@ fn resolved(schema: &'static Value) -> &'static Value {
     }
 }
 
+fn matches(pattern: &str, text: &str) -> bool {
+    Regex::new(pattern).unwrap_or_else(|error| panic!("{pattern} is no pattern: {error}")).is_match(text)
+}
+
 /// Whether a value is what a schema allows. A keyword that this does not know is refused, so that none is passed over.
 pub fn fits(schema: &'static Value, value: &Value) -> Result<(), String> {
     let Some(schema) = resolved(schema).as_object() else { return Err(format!("{schema} is no schema")) };
@@ -149,8 +154,7 @@ pub fn fits(schema: &'static Value, value: &Value) -> Result<(), String> {
             }
             "anyOf" => choices(rule).any(|choice| fits(choice, value).is_ok()),
             "oneOf" => choices(rule).filter(|choice| fits(choice, value).is_ok()).count() == 1,
-            // Patterns are in requests alone, which the servers check; other kinds of values have none.
-            "pattern" => true,
+            "pattern" => value.as_str().is_none_or(|text| rule.as_str().is_some_and(|rule| matches(rule, text))),
             other if SILENT.contains(&other) || other.starts_with("x-") => true,
             other => return Err(format!("the keyword {other} is not known here")),
         };

@@ -62,6 +62,11 @@ impl Disk {
         self.ends_at.store(self.steps.load(Ordering::SeqCst) + steps, Ordering::SeqCst);
     }
 
+    /// The power goes now.
+    pub fn dies(&self) {
+        self.dead.store(true, Ordering::SeqCst);
+    }
+
     pub fn is_dead(&self) -> bool {
         self.dead.load(Ordering::SeqCst)
     }

@@ -1,8 +1,11 @@
 //! The program on a file that has grown for years, beside the same program on an almost empty file: sends to few and to
-//! very many mailboxes, reading, and paying.
+//! very many mailboxes, reading, and paying; and its start after it was killed.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
+use heliograph_tests::client::Client;
+use heliograph_tests::process::Server;
 use tokio::runtime::Runtime;
 
 use super::work::{CONNECTIONS, OURS, Relay, sampled};
@@ -10,6 +13,7 @@ use super::{Bar, Plan, Sample, Stage, Work};
 use crate::ledger::people::{People, send_all};
 use crate::load;
 use crate::machine::Cores;
+use crate::service;
 
 pub const HEADING: &str = "\n## Compared with an empty file\n";
 
@@ -72,6 +76,32 @@ impl<'r> Files<'r> {
             file as f64 / 1e9
         );
         Files { runtime, sides, size, seed: 0 }
+    }
+
+    /// Kills the server of the grown file while its journal is full of sends, and starts it again: the time to the first
+    /// answer.
+    pub fn kill(self, folder: &Path, cores: &Cores) -> String {
+        let [Side { relay, .. }, _] = self.sides;
+        let own = folder.join("grown");
+        relay.write(self.runtime, CONNECTIONS, Duration::from_secs(2), self.seed + 1);
+        let key = relay.senders[0].1.clone();
+        relay.server.kill();
+        let size = |of: fn(&str) -> bool| -> u64 {
+            let files = std::fs::read_dir(&own).unwrap().map(Result::unwrap);
+            let chosen = files.filter(|file| file.file_name().to_str().is_some_and(of));
+            chosen.map(|file| file.metadata().unwrap().len()).sum()
+        };
+        let data = size(|name| name == "relay.redb") as f64 / 1e9;
+        let journal = size(|name| name.contains(".journal-") && !name.ends_with("spare")) as f64 / 1e6;
+        let started = Instant::now();
+        let server = Server::start(service::command(&own.join("relay.redb"), cores));
+        let answer = Client::http(&server.base).agent(&key).get("/v1/agent/receive/raw?limit=20");
+        let took = started.elapsed().as_millis();
+        assert_eq!(answer.status, 200);
+        format!(
+            "killed while it wrote, the server of the grown file gave its first answer {took} ms after its start (data file \
+             {data:.1} GB, journals {journal:.0} MB; bar 1000 ms for 1 GB)"
+        )
     }
 }
 

@@ -161,7 +161,11 @@ pub fn run_edge(folder: &Path, plan: &Plan, cores: &Cores) -> Measured {
 
 /// `cargo xtask compare --grown`.
 pub fn run_grown(folder: &Path, plan: &Plan, cores: &Cores) -> Measured {
-    rounds(folder, plan, &mut grown::Files::set(&runtime(), folder, plan, cores))
+    let runtime = runtime();
+    let mut files = grown::Files::set(&runtime, folder, plan, cores);
+    let mut measured = rounds(folder, plan, &mut files);
+    measured.notes.push(files.kill(folder, cores));
+    measured
 }
 
 fn rounds(folder: &Path, plan: &Plan, stage: &mut impl Stage) -> Measured {

@@ -318,6 +318,12 @@ impl Route {
         self
     }
 
+    /// The JSON body it takes: one of two types, by who asks.
+    pub const fn accepts_either<A: JsonSchema, B: JsonSchema>(mut self) -> Self {
+        self.request = either::<A, B>();
+        self
+    }
+
     /// The JSON it answers with 200: one of two types, by what is asked.
     pub const fn returns_either<A: JsonSchema, B: JsonSchema>(mut self) -> Self {
         self.response = either::<A, B>();

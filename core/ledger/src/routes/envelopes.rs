@@ -354,6 +354,22 @@ action!(
     }
 );
 
+action!(
+    /// Pays an escrow out in place of its sender.
+    EscrowReleaseAction, "escrow_release", {
+        #[schemars(length(min = 1, max = MAX_NONCE))]
+        escrow_id: String,
+    }
+);
+
+action!(
+    /// Takes an escrow back in place of its sender.
+    EscrowRefundAction, "escrow_refund", {
+        #[schemars(length(min = 1, max = MAX_NONCE))]
+        escrow_id: String,
+    }
+);
+
 #[cfg(test)]
 mod tests {
     use schemars::{JsonSchema, SchemaGenerator};
@@ -472,6 +488,9 @@ mod tests {
             &action("freeze_all", &json!({ "frozen": true, "faucet_disabled": true })),
             directs,
         );
+        let escrow = json!({ "escrow_id": "00000000-0000-0000-0000-000000000000" });
+        agrees_with::<EscrowReleaseAction>(&action("escrow_release", &escrow), directs);
+        agrees_with::<EscrowRefundAction>(&action("escrow_refund", &escrow), directs);
     }
 
     /// The two forms of who closes an escrow cannot both be demanded, so each is tried as a whole.

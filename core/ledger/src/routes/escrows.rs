@@ -6,7 +6,10 @@ use serde::Serialize;
 
 use super::act::{self, Act, did, path_name, refused, schema};
 use super::admin;
-use super::envelopes::{EscrowOpenEnvelope, EscrowRefundEnvelope, EscrowReleaseEnvelope, SignedBody};
+use super::envelopes::{
+    DirectedBody, EscrowOpenEnvelope, EscrowRefundAction, EscrowRefundEnvelope, EscrowReleaseAction,
+    EscrowReleaseEnvelope, SignedBody,
+};
 use super::proof::{Reader, Texts};
 use crate::ACTOR;
 use crate::envelope::{Content, Envelope};
@@ -28,11 +31,11 @@ pub const ROUTES: &[Route] = &[
         .returns::<Opened>()
         .summary("Set money aside for a registered agent until a deadline, at most 7 days."),
     pay_route(Route::post("/v1/pay/escrow/release", handler!(release)), Auth::SignedOrAdmin, Limit::PayWrite)
-        .accepts::<SignedBody<EscrowReleaseEnvelope>>()
+        .accepts_either::<SignedBody<EscrowReleaseEnvelope>, DirectedBody<EscrowReleaseAction>>()
         .returns::<Ended>()
         .summary("Pay an escrow out; by its sender, or an admin."),
     pay_route(Route::post("/v1/pay/escrow/refund", handler!(refund)), Auth::SignedOrAdmin, Limit::PayWrite)
-        .accepts::<SignedBody<EscrowRefundEnvelope>>()
+        .accepts_either::<SignedBody<EscrowRefundEnvelope>, DirectedBody<EscrowRefundAction>>()
         .returns::<Ended>()
         .summary("Take an escrow back; by its sender before the deadline, or an admin."),
     pay_route(Route::get("/v1/pay/escrow/{id}", handler!(read)), Auth::None, Limit::PayRead)

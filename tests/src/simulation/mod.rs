@@ -1,10 +1,20 @@
 //! A whole deployment in one thread, driven by a seed. Requests interleave at every wait, messages between actors are
 //! late, doubled or lost, writes fail or lose their acknowledgement, and the process can die at any moment.
 //!
-//! It runs the real core on [`MemoryStore`]s; only time, randomness and the network are simulated.
+//! It runs the real core; only time, randomness and the network are simulated. Its rows are in memory, or where a
+//! [`Storage`] keeps them: the native server runs the same scenarios on its journal and its data file.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`ledger`] | a scenario: agents pay each other |
+//! | [`messages`] | a scenario: agents write to each other |
+
+pub mod ledger;
+pub mod messages;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
@@ -18,12 +28,13 @@ use heliograph_core::engine::actor::host::{self, Due, Finished, Space, Work};
 use heliograph_core::engine::actor::{ActorId, Call, Delivery, Receipt, View};
 use heliograph_core::engine::http::Ready;
 use heliograph_core::engine::http::{Request, Response};
-use heliograph_core::engine::kv::fault::{FaultyStore, How, When};
-use heliograph_core::engine::kv::{MemoryStore, Store};
+use heliograph_core::engine::kv::{Batch, MemoryStore, Read, Store, StoreError};
 use heliograph_core::engine::runtime::{BoxFuture, ByteStream, Environment, Runtime};
 use heliograph_core::engine::secrets::Secrets;
 use heliograph_core::engine::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp};
+use http::{HeaderMap, HeaderValue, Method};
+use serde_json::Value;
 
 /// The id of the deployment.
 pub const DEPLOYMENT: &str = "simulated";
@@ -109,6 +120,53 @@ impl Weather {
     }
 }
 
+/// The rows of one actor.
+pub type Rows = Box<dyn Store + Send>;
+
+/// Where the rows of the actors lie.
+pub trait Storage: Send {
+    /// The rows of an actor that has none yet.
+    fn begin(&self, actor: &ActorId) -> Rows;
+
+    /// The process dies, and another one begins with what it finds.
+    fn crash(&mut self, rows: BTreeMap<ActorId, Rows>) -> BTreeMap<ActorId, Rows>;
+}
+
+/// A memory that outlives the process.
+pub struct Memory;
+
+impl Storage for Memory {
+    fn begin(&self, _: &ActorId) -> Rows {
+        Box::new(MemoryStore::default())
+    }
+
+    fn crash(&mut self, rows: BTreeMap<ActorId, Rows>) -> BTreeMap<ActorId, Rows> {
+        rows
+    }
+}
+
+/// What becomes of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Done,
+    /// Nothing is written.
+    Lost,
+    /// Everything is written, but the writer is told that it failed.
+    Unacknowledged,
+}
+
+impl Fate {
+    fn apply(self, rows: &mut Rows, batch: Batch) -> Result<(), StoreError> {
+        if self != Fate::Lost {
+            rows.apply(batch)?;
+        }
+        match self {
+            Fate::Done => Ok(()),
+            _ => Err(StoreError::Unavailable("planned failure".into())),
+        }
+    }
+}
+
 /// Something in transit between actors.
 #[derive(Debug, Clone)]
 enum Parcel {
@@ -120,7 +178,8 @@ struct State {
     dice: Dice,
     weather: Weather,
     now: Timestamp,
-    stores: BTreeMap<ActorId, FaultyStore<MemoryStore>>,
+    storage: Box<dyn Storage>,
+    rows: BTreeMap<ActorId, Rows>,
     due: BTreeMap<ActorId, Timestamp>,
     parcels: Vec<Parcel>,
     documents: BTreeMap<String, Arc<Ready>>,
@@ -136,7 +195,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    pub fn new(seed: u64, settings: &[(&str, &str)]) -> Arc<Simulation> {
+    pub fn new(storage: Box<dyn Storage>, seed: u64, settings: &[(&str, &str)]) -> Arc<Simulation> {
         let mut dice = Dice::new(seed);
         let weather = Weather::draw(&mut dice);
         let mut chosen = Settings::default();
@@ -149,7 +208,8 @@ impl Simulation {
             dice,
             weather,
             now: Timestamp::from_seconds(1_800_000_000),
-            stores: BTreeMap::new(),
+            storage,
+            rows: BTreeMap::new(),
             due: BTreeMap::new(),
             parcels: Vec::new(),
             documents: BTreeMap::new(),
@@ -229,9 +289,10 @@ impl Simulation {
         state.parcels.clear();
         state.woken.clear();
         // After a restart every actor's next due time is read from its rows.
-        let State { stores, due, .. } = &mut *state;
-        for (actor, store) in stores.iter() {
-            match host::next_due(store).unwrap() {
+        let State { storage, rows, due, .. } = &mut *state;
+        *rows = storage.crash(std::mem::take(rows));
+        for (actor, rows) in rows.iter() {
+            match host::next_due(&**rows).unwrap() {
                 Some(at) => due.insert(actor.clone(), at),
                 None => due.remove(actor),
             };
@@ -253,25 +314,23 @@ impl State {
         body: impl FnOnce(&Space<'_>) -> Finished<T>,
     ) -> Result<T> {
         let seed = self.dice.bytes();
-        let fails = self.dice.chance(self.weather.failed_write);
-        let how = if self.dice.chance(50) { How::Lost } else { How::Unacknowledged };
-        let store = self.stores.entry(actor.clone()).or_insert_with(|| FaultyStore::new(MemoryStore::default()));
-        let space = Space { program: &PROGRAM, actor, rows: &*store, now: self.now, seed, settings };
+        let fate = match (self.dice.chance(self.weather.failed_write), self.dice.chance(50)) {
+            (false, _) => Fate::Done,
+            (true, true) => Fate::Lost,
+            (true, false) => Fate::Unacknowledged,
+        };
+        let rows = self.rows.entry(actor.clone()).or_insert_with(|| self.storage.begin(actor));
+        let space = Space { program: &PROGRAM, actor, rows: &**rows, now: self.now, seed, settings };
         let outcome = body(&space);
-        if !outcome.batch.is_empty() {
-            if fails {
-                store.fail(When::Nth(store.batches()), how);
-            }
-            let applied = store.apply(outcome.batch);
-            store.heal();
-            if let Err(error) = applied {
-                // As when a process reopens its file, due work is read from the rows.
-                match host::next_due(store)? {
-                    Some(at) => self.due.insert(actor.clone(), at),
-                    None => self.due.remove(actor),
-                };
-                return Err(error.into());
-            }
+        if !outcome.batch.is_empty()
+            && let Err(error) = fate.apply(rows, outcome.batch)
+        {
+            // As when a process reopens its file, due work is read from the rows.
+            match host::next_due(&**rows)? {
+                Some(at) => self.due.insert(actor.clone(), at),
+                None => self.due.remove(actor),
+            };
+            return Err(error.into());
         }
         match outcome.due {
             Due::Unchanged => {}
@@ -290,8 +349,8 @@ impl State {
 
     /// Starts everything that is due for an actor now.
     fn dispatch(&mut self, actor: &ActorId, settings: &Settings) {
-        let Some(store) = self.stores.get(actor) else { return };
-        let work = host::due_work(actor, store, self.now).unwrap();
+        let Some(rows) = self.rows.get(actor) else { return };
+        let work = host::due_work(actor, &**rows, self.now).unwrap();
         if !self.sending.insert(actor.clone()) {
             return;
         }
@@ -316,8 +375,8 @@ impl State {
     }
 
     fn work(&mut self, actor: &ActorId, settings: &Settings) {
-        let Some(store) = self.stores.get(actor) else { return };
-        for piece in host::due_work(actor, store, self.now).unwrap() {
+        let Some(rows) = self.rows.get(actor) else { return };
+        for piece in host::due_work(actor, &**rows, self.now).unwrap() {
             if let Work::Timer(key) = piece {
                 let _ = self.on(actor, settings, |space| host::fire(space, &key));
             }
@@ -402,8 +461,8 @@ impl Runtime for Simulation {
             self.pause().await;
             let state = self.state();
             let empty = MemoryStore::default();
-            let rows: &dyn heliograph_core::engine::kv::Read = match state.stores.get(&call.actor) {
-                Some(store) => store,
+            let rows: &dyn Read = match state.rows.get(&call.actor) {
+                Some(rows) => &**rows,
                 None => &empty,
             };
             host::answer(&View::new(&PROGRAM, &call.actor, rows, state.now, &self.environment.settings), &call)
@@ -491,6 +550,38 @@ impl<T> Requests<T> {
     pub fn drop_all(&mut self) -> Vec<T> {
         self.tasks.drain(..).map(|(tag, _)| tag).collect()
     }
+}
+
+/// A request of an agent, or of a caller without a key; a null body means no body.
+fn request(method: Method, path: &str, key: Option<&str>, body: &Value) -> Request {
+    let mut headers = HeaderMap::new();
+    if let Some(key) = key {
+        headers.insert("x-agent-key", HeaderValue::from_str(key).unwrap());
+    }
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    Request { method, path: path.to_owned(), query: query.to_owned(), headers, body: body.into(), ..Request::default() }
+}
+
+/// Runs a scenario for the seed that `HELIOGRAPH_SIM_SEED` names, or else for as many seeds as `HELIOGRAPH_SIM_SEEDS` says,
+/// or `usual`. Returns what happened with each.
+///
+/// # Panics
+/// When the scenario does, after its seed was printed.
+pub fn for_seeds<H>(usual: u64, scenario: impl Fn(u64) -> H) -> Vec<H> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = match number("HELIOGRAPH_SIM_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("HELIOGRAPH_SIM_SEEDS").unwrap_or(usual),
+    };
+    let of = |seed| {
+        catch_unwind(AssertUnwindSafe(|| scenario(seed))).unwrap_or_else(|cause| {
+            eprintln!("seed {seed} fails; HELIOGRAPH_SIM_SEED={seed} replays it");
+            resume_unwind(cause)
+        })
+    };
+    seeds.map(of).collect()
 }
 
 /// The bytes of a response that is not a stream.
