@@ -51,6 +51,29 @@ impl Config {
         environment: impl Fn(&str) -> Option<String>,
         flags: &[(String, String)],
     ) -> Result<Config, String> {
+        let mut config = Config::read(file, environment, flags)?;
+        let listen = config.settings.listen.clone();
+        config.open_to_the_world(&listen);
+        Ok(config)
+    }
+
+    /// The same for a server that runs already and listens on `running`, whatever the settings say now.
+    pub fn load_again(
+        file: Option<&Path>,
+        environment: impl Fn(&str) -> Option<String>,
+        flags: &[(String, String)],
+        running: &str,
+    ) -> Result<Config, String> {
+        let mut config = Config::read(file, environment, flags)?;
+        config.open_to_the_world(running);
+        Ok(config)
+    }
+
+    fn read(
+        file: Option<&Path>,
+        environment: impl Fn(&str) -> Option<String>,
+        flags: &[(String, String)],
+    ) -> Result<Config, String> {
         let mut config = Config { settings: Settings::default(), sources: BTreeMap::new() };
         if let Some(path) = file {
             let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -70,7 +93,6 @@ impl Config {
         for (name, value) in flags {
             config.set(name, value, Source::Flag)?;
         }
-        config.open_to_the_world();
         Ok(config)
     }
 
@@ -81,10 +103,10 @@ impl Config {
         Ok(())
     }
 
-    /// Sets the figures for a public server when other machines can reach this one. Values that the operator set stay,
+    /// Sets the figures for a public server when other machines can reach this address. Values that the operator set stay,
     /// even if they are the default.
-    fn open_to_the_world(&mut self) {
-        if is_loopback(&self.settings.listen) {
+    fn open_to_the_world(&mut self, listen: &str) {
+        if is_loopback(listen) {
             return;
         }
         let before = self.settings.clone();
@@ -307,6 +329,11 @@ mod tests {
 
     #[test]
     fn listening_beyond_this_machine_puts_public_limits_in_force_but_keeps_chosen_ones() {
+        let again = |listen: &str, running: &str| {
+            let config = Config::load_again(None, |_| None, &flags(&[("listen", listen)]), running).unwrap();
+            config.settings.data_per_minute
+        };
+        assert_eq!((again("127.0.0.1:1", "0.0.0.0:80"), again("0.0.0.0:80", "127.0.0.1:1")), (120, 0));
         let config =
             Config::load(None, |_| None, &flags(&[("listen", "0.0.0.0:80"), ("signups_per_day", "1000")])).unwrap();
         assert_eq!((config.settings.data_per_minute, config.source("data_per_minute")), (120, Source::Public));

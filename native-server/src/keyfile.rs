@@ -72,6 +72,14 @@ pub fn load_or_create(data: &Path, fresh: bool) -> Result<KeyFile, String> {
     match std::fs::read_to_string(&path) {
         Ok(text) => {
             warn_if_open(&path);
+            if fresh {
+                log::warning!(
+                    "there is no data in {}, though {} is there: a new deployment begins. If there was one, stop, and put \
+                     its data file back",
+                    data.display(),
+                    path.display()
+                );
+            }
             parse(&text).map_err(|error| format!("{}: {error}", path.display()))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && fresh => {
@@ -87,6 +95,9 @@ pub fn load_or_create(data: &Path, fresh: bool) -> Result<KeyFile, String> {
                 _ => format!("cannot write {}: {error}", path.display()),
             })?;
             Ok(keys)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && data.is_dir() => {
+            Err(format!("{} is a folder; name the data file in it", data.display()))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(format!(
             "{} is missing, but {} holds data sealed with it; restore the key file that was kept with this data",

@@ -1,5 +1,6 @@
 //! Puts other settings in force while the server runs (decision hangup-reloads).
 
+use heliograph_core::Timestamp;
 use heliograph_core::engine::runtime::Runtime;
 use heliograph_core::engine::settings::Settings;
 
@@ -8,8 +9,7 @@ use crate::log;
 use crate::runtime::Native;
 
 /// Settings that are parts of what is running: they wait for the next start.
-pub const WAITS: [&str; 18] = [
-    "brand",
+pub const WAITS: [&str; 17] = [
     "listen",
     "metrics_listen",
     "redirect_listen",
@@ -67,13 +67,23 @@ impl Native {
     /// Puts settings in force that are right. The error is for the operator, and then nothing has changed.
     pub fn put_in_force(&self, wanted: &Settings) -> Result<Reloaded, String> {
         let running = &self.environment().settings;
-        let (settings, outcome) = in_force(wanted, running);
+        if wanted.brand != running.brand {
+            return Err(format!(
+                "brand cannot change from {} to {}: DIDs, headers and keys have it",
+                running.brand, wanted.brand
+            ));
+        }
+        let (settings, mut outcome) = in_force(wanted, running);
         let admin_key = match settings.admin_key.as_str() {
             "" => keyfile::read(self.store.path())?.admin_key,
             chosen => chosen.to_owned(),
         };
         if let Some(tls) = self.tls.get() {
+            let before = tls.ends();
             tls.read_again(&settings)?;
+            if let Some(ends) = tls.ends().filter(|ends| Some(*ends) != before) {
+                outcome.changed.push(format!("the certificate, which ends at {}", Timestamp::from_seconds(ends)));
+            }
         }
         self.change(settings, admin_key);
         Ok(outcome)

@@ -1,5 +1,6 @@
 //! The HTTP shell: from a socket to the core's router and back.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -68,9 +69,18 @@ impl Shell {
     }
 }
 
+/// Time for open requests at the end where the next process gets the same socket. Clients in its queue wait so long, so a
+/// single slow one must not hold them up.
+const HANDED_OVER: Duration = Duration::from_secs(1);
+
 /// Answers requests until `shutdown` ends, then lets open ones finish. Streams end at once. There are at most
-/// `descriptors` connections.
-pub async fn run(listener: TcpListener, native: Arc<Native>, descriptors: u64, shutdown: impl Future<Output = ()>) {
+/// `descriptors` connections. `waited_for` says that the service manager holds the socket and begins the next process.
+pub async fn run(
+    (listener, waited_for): (TcpListener, bool),
+    native: Arc<Native>,
+    descriptors: u64,
+    shutdown: impl Future<Output = ()>,
+) {
     // There is one listener for clients.
     let queue = native.streams().queue().clone();
     let door = native.door.get_or_init(|| Door::new(&native.environment().settings, descriptors, queue));
@@ -81,6 +91,7 @@ pub async fn run(listener: TcpListener, native: Arc<Native>, descriptors: u64, s
     let last = connection::accept(listening, || door.limits().clone(), answer, shutdown).await;
     native.streams().stop();
     let grace = Duration::from_secs(native.environment().settings.stop_seconds.into());
+    let grace = if waited_for { grace.min(HANDED_OVER) } else { grace };
     if tokio::time::timeout(grace, last).await.is_err() {
         log::warning!("stopped with requests still open after {} s", grace.as_secs());
     }
@@ -136,11 +147,11 @@ fn handle(
         // A panic becomes a 500 of this request.
         let answered = AssertUnwindSafe(answering).catch_unwind().await;
         let response = answered.unwrap_or_else(|_| Response::error(Error::internal("panic in the handler")));
-        report(&method, uri.path(), response.cause.as_deref());
+        report(&method, &named(uri.path()), response.cause.as_deref());
         let time = started.elapsed();
         native.counted().requests.count(slot, response.status.as_u16(), time);
         if log::has_requests() {
-            access(&origin, &method, uri.path(), response.status.as_u16(), time);
+            access(&origin, &method, &named(uri.path()), response.status.as_u16(), time);
         }
         let mut response = outgoing(response);
         // Who named a trace, and who has to tell of a failure, learns what the log calls the request.
@@ -151,6 +162,20 @@ fn handle(
         }
         response
     }))
+}
+
+/// A path for the log, without keys that somebody put there.
+fn named(path: &str) -> Cow<'_, str> {
+    let is_key = |part: &str| {
+        let secret = ["_key_", "_agent_"].iter().any(|mark| part.contains(mark));
+        secret || part.starts_with("whsec_") || (part.len() >= 64 && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    match path.split('/').any(is_key) {
+        false => Cow::Borrowed(path),
+        true => {
+            path.split('/').map(|part| if is_key(part) { "..." } else { part }).collect::<Vec<_>>().join("/").into()
+        }
+    }
 }
 
 /// The line of the log that every request gets when the operator wants that.
@@ -226,7 +251,7 @@ async fn upgraded(native: Arc<Native>, mut head: http::request::Parts) -> http::
         // An answer that changes the protocol has no body.
         Ok(response) => response.map(|_| Content::Whole(Bytes::new())),
         Err(error) => {
-            report(&head.method, head.uri.path(), error.cause.as_deref());
+            report(&head.method, &named(head.uri.path()), error.cause.as_deref());
             outgoing(Response::error(error))
         }
     }
@@ -343,6 +368,18 @@ pub(crate) fn outgoing(response: Response) -> http::Response<Content> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_in_a_path_is_not_in_the_log() {
+        for (path, said) in [
+            ("/v1/admin/keys/svc_key_abc", "/v1/admin/keys/..."),
+            ("/x/svc_agent_abc/y", "/x/.../y"),
+            ("/v1/agent/did:svc:VanTWgMccx3BpGjeJ6TyZA", "/v1/agent/did:svc:VanTWgMccx3BpGjeJ6TyZA"),
+        ] {
+            assert_eq!(named(path), said);
+        }
+        assert_eq!(named(&format!("/{}", "a1".repeat(32))), "/...");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_has_ten_seconds_and_then_a_second_for_each_kilobyte() {

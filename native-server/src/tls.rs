@@ -2,10 +2,13 @@
 //! tls-of-its-own).
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use futures_util::StreamExt;
+use heliograph_core::Timestamp;
 use heliograph_core::engine::settings::Settings;
+use heliograph_core::engine::time::SECOND;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -19,7 +22,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::log;
+use crate::{clock, log};
 
 /// Protocols that a client may choose, the best first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
@@ -35,6 +38,8 @@ pub struct Tls {
     files: Option<Arc<Shown>>,
     /// What asks the authority, until [`Tls::renew`] takes it.
     authority: Mutex<Option<Authority>>,
+    /// Requests to the authority that failed in a row.
+    failures: AtomicU64,
 }
 
 /// The certificate that connections show.
@@ -75,7 +80,12 @@ impl Tls {
         }
         let shown = Arc::new(Shown(RwLock::new(read(settings)?)));
         let acceptor = acceptor(shown.clone(), &PROTOCOLS)?;
-        Ok(Some(Arc::new(Tls { acceptor, files: Some(shown), authority: Mutex::default() })))
+        Ok(Some(Arc::new(Tls {
+            acceptor,
+            files: Some(shown),
+            authority: Mutex::default(),
+            failures: AtomicU64::new(0),
+        })))
     }
 
     fn of_authority(settings: &Settings, data: &Path) -> Result<Option<Arc<Tls>>, String> {
@@ -91,7 +101,12 @@ impl Tls {
         let authority = config.state();
         let protocols = [PROTOCOLS.as_slice(), &[CHALLENGE]].concat();
         let acceptor = acceptor(authority.resolver(), &protocols)?;
-        Ok(Some(Arc::new(Tls { acceptor, files: None, authority: Mutex::new(Some(authority)) })))
+        Ok(Some(Arc::new(Tls {
+            acceptor,
+            files: None,
+            authority: Mutex::new(Some(authority)),
+            failures: AtomicU64::new(0),
+        })))
     }
 
     /// Reads the files again. The error is for the operator, and then the certificate stays as it is.
@@ -109,20 +124,29 @@ impl Tls {
         let authority = self.authority.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut authority) = authority else { return };
         while let Some(event) = authority.next().await {
+            let failed = event.is_err();
             match event {
                 Ok(EventOk::DeployedNewCert) => log::info!("the authority gave a certificate, which is in use now"),
                 Ok(EventOk::DeployedCachedCert) => log::info!("the certificate of the last start is in use"),
                 Ok(event) => log::debug!("certificate: {event:?}"),
                 Err(error) => log::warning!("no certificate yet, the next try follows by itself: {error}"),
             }
+            match failed {
+                true => drop(self.failures.fetch_add(1, Ordering::Relaxed)),
+                false => self.failures.store(0, Ordering::Relaxed),
+            }
         }
+    }
+
+    /// Requests to the authority that failed in a row; `None` with a certificate of files.
+    pub fn failures(&self) -> Option<u64> {
+        self.files.is_none().then(|| self.failures.load(Ordering::Relaxed))
     }
 
     /// When the certificate of files ends, in seconds since 1970. An authority gives a new one in time.
     pub fn ends(&self) -> Option<i64> {
         let shown = self.files.as_ref()?.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let (_, certificate) = x509_parser::parse_x509_certificate(shown.cert.first()?).ok()?;
-        Some(certificate.validity().not_after.timestamp())
+        ends(shown.cert.first()?)
     }
 
     /// The stream after the handshake; `None` when an authority only looked whether the name leads here.
@@ -154,7 +178,23 @@ fn read(settings: &Settings) -> Result<Arc<CertifiedKey>, String> {
         rustls::Error::InconsistentKeys(_) => refuse(&format!("it is not the key of {certificate}")),
         error => refuse(&error),
     })?;
+    if let Some(ended) = certified.cert.first().and_then(|first| ends(first)).filter(|ends| *ends < now()) {
+        let ended = Timestamp::from_seconds(ended);
+        log::warning!(
+            "tls_certificate {certificate}: it ended at {ended}, so clients refuse it; put a new one in place"
+        );
+    }
     Ok(Arc::new(certified))
+}
+
+/// When a certificate ends, and what time it is, in seconds since 1970.
+fn ends(certificate: &CertificateDer<'_>) -> Option<i64> {
+    let (_, certificate) = x509_parser::parse_x509_certificate(certificate).ok()?;
+    Some(certificate.validity().not_after.timestamp())
+}
+
+fn now() -> i64 {
+    clock::now().0 / SECOND
 }
 
 fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, String> {

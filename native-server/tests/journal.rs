@@ -232,6 +232,34 @@ async fn a_hole_in_the_journal_is_damage_and_a_torn_end_is_an_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_journal_that_is_damaged_at_its_head_or_cut_short_is_refused_and_one_that_was_only_begun_is_not() {
+    let folder = folder("head");
+    let (image, journal) = killed(&folder).await;
+    let (data, whole) = (image.file("d.redb"), std::fs::read(&journal).unwrap());
+    let write = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = whole.clone();
+        change(&mut bytes);
+        std::fs::write(&journal, bytes).unwrap();
+    };
+    for at in [0, 18, 40, 50, 58] {
+        write(&|bytes| bytes[at] ^= 0x10);
+        let why = refusal(&data);
+        let head = if at == 18 { "it names format 1048577" } else { "it is damaged, at its head" };
+        assert!(why.contains(head) && why.contains(journal.to_str().unwrap()), "{at}: {why}");
+    }
+    write(&|bytes| bytes[..512].fill(0));
+    assert!(refusal(&data).contains("it is damaged, at its head"));
+    write(&|bytes| bytes.truncate(2_000));
+    assert!(refusal(&data).contains("it is damaged, it ends after 2000 bytes"));
+    // The program ended while it made the file, or before it wrote the head: nothing was ever acknowledged in it.
+    for begun in [Vec::new(), vec![0; 1 << 20]] {
+        let (image, journal) = killed(&folder).await;
+        std::fs::write(journal, begun).unwrap();
+        assert_eq!(reopened(&image.file("d.redb")).count(&name(0)), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_journal_of_another_file_or_of_another_state_is_refused_by_name() {
     let [first, second] = [folder("first"), folder("second")];
     let (image, journal) = killed(&first).await;

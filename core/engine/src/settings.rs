@@ -189,7 +189,7 @@ settings! {
     trusted_proxies: String = "127.0.0.0/8,::1/128";
     /// One other header that trusted proxies put the client address into, read in place of those two: `X-Real-IP`.
     client_address_header: String = "";
-    /// The shared key for trying the service; empty switches it off.
+    /// The shared key for trying the service; empty switches it off. Whoever has it may ask, so it is no secret.
     demo_key: String = "svc_demo";
     /// Operator key (`X-Admin-Key`); empty means the generated one.
     #[secret]
@@ -344,7 +344,7 @@ settings! {
     answer_cache_bytes: u64 = "50331648";
     /// Write one line per request to the log, at the level `info`.
     access_log: bool = "false";
-    /// Lines that the log gets: `error`; `warn`, those too that need somebody some day; `info`, those too that say how things are; `debug` and `trace`, those too that help to find a fault.
+    /// Which lines the log gets. `error` needs somebody now, `warn` some day, `info` nobody; `debug` and `trace` help to find a fault. Each level has the lines of those before it.
     log_level: String = "info";
     /// Form of the lines of the log: `text`, or `json` with one object a line.
     log_format: String = "text";

@@ -23,6 +23,9 @@ pub fn run(common: &Common, backup: &Path, (only_check, replace): (bool, bool)) 
     if data.exists() && !replace {
         return Err(format!("{} exists; move it away, or take --replace to lose what is in it only", data.display()));
     }
+    if same(backup, data) {
+        return Err(format!("{} is the data file itself; name the backup", backup.display()));
+    }
     // Held open, so that no server begins with the file meanwhile.
     let _held = if data.exists() { held(data)? } else { None };
     say!("{}", check(common, backup)?);
@@ -48,6 +51,10 @@ fn check(common: &Common, backup: &Path) -> Result<String, String> {
         "{sound}\ndeployment {} (brand {}, created {}), {actors} actors",
         info.deployment, info.brand, info.created_at
     ))
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Puts both files in their places. Journals of the file before belong to none of them.

@@ -92,7 +92,7 @@ async fn serve(
     say!("listening on {address}");
     std::io::stdout().flush().map_err(|error| error.to_string())?;
     supervisor::ready();
-    crate::serve::run(listener, native, descriptors, stop_signal()).await;
+    crate::serve::run((listener, at.is_some()), native, descriptors, stop_signal()).await;
     beside.shutdown().await;
     let began = Instant::now();
     deployment.close().await;
@@ -195,7 +195,8 @@ impl Hangup {
         let Some(mut signal) = self.0 else { return };
         while signal.recv().await.is_some() {
             supervisor::reloading();
-            let read = common.config_at(at).and_then(|config| {
+            let listens = native.environment().settings.listen.clone();
+            let read = common.config_again(at, &listens).and_then(|config| {
                 let outcome = native.put_in_force(&config.settings)?;
                 log::begin(&native.environment().settings);
                 Ok(outcome)

@@ -176,6 +176,9 @@ impl Moment {
         let help = "When the certificate of tls_certificate ends";
         let ends = native.tls.get().and_then(|tls| tls.ends()).map(|at| ([], at as f64));
         self.push((Form::Gauge, "heliograph_tls_certificate_ends_timestamp_seconds", help), ends);
+        let help = "Requests for a certificate to the authority of acme_domains that failed in a row";
+        let failures = native.tls.get().and_then(|tls| tls.failures()).map(|failures| ([], failures as f64));
+        self.push((Form::Gauge, "heliograph_tls_renewal_failures", help), failures);
         let help = "Bytes of streams and large answers that clients have not read yet";
         self.one("heliograph_unread_bytes", help, [], native.streams().queue().bytes() as f64);
     }

@@ -111,6 +111,14 @@ impl Front {
             (FoldedState::Damaged, None) => store.found(true)?,
         };
         let folded = loaded.as_ref().map_or(before, |loaded| loaded.folded);
+        if store.was_open() && loaded.as_ref().is_none_or(|loaded| loaded.journals.is_empty()) {
+            log::warning!(
+                "{} was not closed cleanly, and no journal is beside it. If a server wrote to it last, what was only in \
+                 its journal is missing: stop, and put {}-N back beside it",
+                store.path().display(),
+                store.path().with_added_extension("journal").display()
+            );
+        }
         let seen = folder.generations()?.into_iter().max().unwrap_or(0);
         let folds = Arc::new(Folds::default());
         let active = Arc::new(Generation::default());

@@ -323,6 +323,11 @@ impl Store {
         self.lock().as_ref().is_some_and(|opened| opened.unclean)
     }
 
+    /// True if a server or a command that wrote to the file ended without closing it.
+    fn was_open(&self) -> bool {
+        self.lock().as_ref().is_some_and(|opened| opened.pages.was_open())
+    }
+
     /// Number of pages that are known to be damaged.
     pub fn damaged_pages(&self) -> u64 {
         self.lock().as_ref().map_or(0, |opened| opened.pages.damaged())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use redb::backends::FileBackend;
-use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, StorageError, TableError};
+use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, TableError};
 
 use super::overlay::Overlay;
 use super::pages::{Pages, Shared, mend};
@@ -42,7 +42,7 @@ impl std::fmt::Display for OpenError {
             }
             OpenError::Damaged(path, cause) => write!(
                 f,
-                "{} is damaged where everything else hangs on it ({cause}): put a backup in its place, with `heliograph \
+                "{} is so damaged that nothing in it can be found ({cause}): put a backup in its place, with `heliograph \
                  db restore FILE --replace`",
                 path.display()
             ),
@@ -171,7 +171,6 @@ fn attempt(options: &Options, pages: &Arc<Pages>) -> Result<Opened, Refusal> {
     let database = match opened {
         Ok(Ok(database)) => database,
         Ok(Err(DatabaseError::DatabaseAlreadyOpen)) => return Err(Refusal::InUse),
-        Ok(Err(DatabaseError::Storage(StorageError::Corrupted(cause)))) => return Err(Refusal::Damaged(cause)),
         Ok(Err(error)) => return Err(redb::Error::from(error).into()),
         Err(_) => return Err(Refusal::Damaged("the storage engine stopped at it".to_owned())),
     };

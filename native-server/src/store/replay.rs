@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use redb::{Database, ReadableDatabase, TableDefinition, TableError};
 
 use super::folding::{self, Folded};
-use super::journal::{Folder, Header, JournalError, header_of, read};
+use super::journal::{Beginning, Folder, Header, JournalError, beginning, read};
 use super::recent::Generation;
 use super::{Fault, Options};
 
@@ -74,11 +74,25 @@ impl Loaded {
         };
         let (mut journals, mut needless, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
         for generation in generations {
-            let header = header_of(&*folder.open(generation)?)?;
-            // Without a header of its own, the program ended while it began this journal.
-            let Some(header) = header.filter(|header| header.generation == generation) else {
-                needless.push(generation);
-                continue;
+            let damaged = |place: String| ReplayError::Damaged(folder.journal(generation), place);
+            let header = match beginning(&*folder.open(generation)?, generation)? {
+                Beginning::Whole(header) => header,
+                Beginning::Nothing => {
+                    needless.push(generation);
+                    continue;
+                }
+                // The tree has what was in it.
+                _ if before.is_some_and(|before| generation <= before.generation) => {
+                    needless.push(generation);
+                    continue;
+                }
+                Beginning::OtherFormat(format) => {
+                    let why =
+                        format!("it names format {format}, so a later version wrote it, or it is damaged at its head");
+                    return Err(foreign(generation, why));
+                }
+                Beginning::Damaged => return Err(damaged("at its head".to_owned())),
+                Beginning::CutAt(length) => return Err(damaged(format!("it ends after {length} bytes"))),
             };
             if let (FoldedState::Damaged, None) = (known, before) {
                 // The tree has at least the commits before the first journal. The others may be put into it again.

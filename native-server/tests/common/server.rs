@@ -24,7 +24,8 @@ impl Server {
         let address = listener.local_addr().unwrap().to_string();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let shutdown = async move { drop(stopped.await) };
-        let serving = tokio::spawn(heliograph::serve::run(listener, deployment.native().clone(), 1_000, shutdown));
+        let serving =
+            tokio::spawn(heliograph::serve::run((listener, false), deployment.native().clone(), 1_000, shutdown));
         Server { deployment, address, stop, serving }
     }
 

@@ -45,7 +45,8 @@ impl TestServer {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let base = format!("http://{}", listener.local_addr().unwrap());
             let shutdown = async move { drop(stopped.await) };
-            let serving = tokio::spawn(heliograph::serve::run(listener, deployment.native().clone(), 1_000, shutdown));
+            let serving =
+                tokio::spawn(heliograph::serve::run((listener, false), deployment.native().clone(), 1_000, shutdown));
             Ok::<_, String>((deployment, base, serving))
         })?;
         Ok(TestServer { deployment, runtime: runtime.clone(), base, stop, serving })

@@ -90,17 +90,21 @@ fn a_backup_without_its_key_or_with_damage_is_told_in_one_sentence_with_the_next
     assert!(told.contains("error: the master key does not belong to this data"), "{told}");
     std::fs::rename(&kept, &key).unwrap();
     let whole = std::fs::read(&copy).unwrap();
-    std::fs::write(&copy, &whole[..whole.len() / 2]).unwrap();
-    let told = bad(&path, &["db", "restore", "--check", name]);
-    let last = told.lines().last().unwrap();
-    assert!(
-        last.starts_with("error: ") && last.contains("copy.redb is damaged where everything else hangs on it"),
-        "{told}"
-    );
+    // Less than a page of it is no empty file either, in whose place a new deployment would begin.
+    for length in [100, 2_048, whole.len() / 2] {
+        std::fs::write(&copy, &whole[..length]).unwrap();
+        let told = bad(&path, &["db", "restore", "--check", name]);
+        let last = told.lines().last().unwrap();
+        let so = "copy.redb is so damaged that nothing in it can be found";
+        assert!(last.starts_with("error: ") && last.contains(so), "{length}: {told}");
+        assert!(bad(&path, &["db", "restore", "--replace", name]).contains(so), "{length}");
+    }
+    let itself = bad(&path, &["db", "restore", "--replace", path.to_str().unwrap()]);
+    assert!(itself.contains("is the data file itself; name the backup"), "{itself}");
     let told = bad(&copy, &["serve", "--listen", "127.0.0.1:0"]);
     let last = told.lines().last().unwrap();
     assert!(
-        last.contains(" ERROR ") && last.contains("copy.redb is damaged where everything else hangs on it"),
+        last.contains(" ERROR ") && last.contains("copy.redb is so damaged that nothing in it can be found"),
         "{told}"
     );
     assert!(last.ends_with("put a backup in its place, with `heliograph db restore FILE --replace`"), "{told}");

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::computing::Computes;
 use super::router::{self, Params, readable};
-use super::{Auth, Body, Caller, Request, Response, Route, budget, document};
+use super::{Auth, Body, Caller, Request, Response, Route, budget, document, unfit};
 use crate::apart;
 use crate::documents;
 use crate::runtime::{self, BoxFuture, Runtime};
@@ -296,13 +296,7 @@ impl Cx {
 pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
     // Checked as a whole, because members that nobody reads are skipped unseen otherwise.
     let text = std::str::from_utf8(body).map_err(|_| Error::bad_request("The body is not valid UTF-8."))?;
-    serde_json::from_str(text).map_err(|error| {
-        let message = match error.classify() {
-            serde_json::error::Category::Data => format!("The body does not fit: {error}."),
-            _ => format!("The body is not valid JSON: {error}."),
-        };
-        Error::bad_request(message)
-    })
+    serde_json::from_str(text).map_err(|error| Error::bad_request(unfit::reason(text, &error)))
 }
 
 /// A part of a query as text; borrowed when nothing in it is encoded, as in most.

@@ -23,6 +23,8 @@
 //! | [`page_origin`] | where web pages come from, and which names are this machine's |
 //! | `param` | what a route reads from its query and its path |
 //! | [`proxy`] | the client's address behind proxies |
+//! | `unfit` | why a body does not fit, in words of JSON |
+//! | `deprecation` | the headers of routes that give way |
 
 mod accept;
 mod addresses;
@@ -41,6 +43,7 @@ mod param;
 mod proxy;
 mod route;
 mod router;
+mod unfit;
 
 pub use addresses::{encoded, query};
 pub use budget::{address, budget_headers, figures, over_budget, public_budget, spent, within};

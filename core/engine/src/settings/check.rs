@@ -12,6 +12,18 @@ use crate::web::Networks;
 /// A quarter of it, which one address has, takes the largest body of any route.
 const LEAST_BODY_BYTES: u64 = 4 * LARGEST_BODY as u64;
 
+/// An address with a port, or a name with one.
+fn is_address(text: &str) -> bool {
+    let of_name =
+        |(host, port): (&str, &str)| !host.is_empty() && !host.contains([':', '/']) && port.parse::<u16>().is_ok();
+    text.parse::<SocketAddr>().is_ok() || text.rsplit_once(':').is_some_and(of_name)
+}
+
+/// An address that links can begin with.
+fn is_base(text: &str) -> bool {
+    PageOrigin::of(text).is_some() && !text.contains(['?', '#'])
+}
+
 impl Settings {
     pub(super) fn check(&self) -> Result<(), String> {
         let well_formed = |word: &str| {
@@ -65,14 +77,24 @@ impl Settings {
             return Err("agent_key_format must be prefixed or hex".to_owned());
         }
         if !LOG_LEVELS.contains(&self.log_level.as_str()) {
-            return Err(format!("log_level must be one of {}", LOG_LEVELS.join(", ")));
+            return Err(format!("log_level must be one of {}, not {:?}", LOG_LEVELS.join(", "), self.log_level));
         }
         if !LOG_FORMATS.contains(&self.log_format.as_str()) {
-            return Err(format!("log_format must be one of {}", LOG_FORMATS.join(", ")));
+            return Err(format!("log_format must be one of {}, not {:?}", LOG_FORMATS.join(", "), self.log_format));
+        }
+        if !is_address(&self.listen) {
+            return Err(format!(
+                "listen must be an address with a port, such as 127.0.0.1:8787, not {:?}",
+                self.listen
+            ));
+        }
+        let link = &self.public_url;
+        if !link.is_empty() && !is_base(link) {
+            return Err(format!("public_url must be an address such as https://heliograph.example.org, not {link:?}"));
         }
         for (name, address) in [("metrics_listen", &self.metrics_listen), ("redirect_listen", &self.redirect_listen)] {
             if !address.is_empty() && address.parse::<SocketAddr>().is_err() {
-                return Err(format!("{name} must be an address with a port, such as 127.0.0.1:9187"));
+                return Err(format!("{name} must be an address with a port, such as 127.0.0.1:9187, not {address:?}"));
             }
         }
         self.check_tls()?;

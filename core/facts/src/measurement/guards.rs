@@ -5,7 +5,7 @@
 //! Protections are recognised by headers that only these networks set and by words in their pages, whatever the status.
 
 /// Content networks and guards, as the headers `server` and `via` name them.
-const NETWORKS: [&str; 17] = [
+const NETWORKS: [&str; 19] = [
     "cloudflare",
     "cloudfront",
     "akamai",
@@ -23,6 +23,8 @@ const NETWORKS: [&str; 17] = [
     "stackpath",
     "bunnycdn",
     "netlify",
+    "imunify360",
+    "reblaze",
 ];
 
 /// Headers that only such a network sets, and that it sets on every answer.
@@ -55,7 +57,7 @@ const SAID: [(&str, &str); 9] = [
 ];
 
 /// Words in lower case that occur only in pages of protections.
-const WORDS: [&str; 48] = [
+const WORDS: [&str; 54] = [
     // Tests for robots.
     "/cdn-cgi/challenge-platform/",
     "cf-browser-verification",
@@ -93,6 +95,12 @@ const WORDS: [&str; 48] = [
     "bot verification</title>",
     "_kpsdk",
     "/tspd/",
+    "/_fs-ch-",
+    "acw_sc__v2",
+    "errors.aliyun.com",
+    "protected by imunify360",
+    "powered by imunify360",
+    "current session has been terminated",
     "the requested url was rejected. please consult with your administrator",
     // Refusals by country or address.
     "has banned the country or region your ip address is in",

@@ -111,7 +111,7 @@ pub struct ScoreBody {
     reason: Option<Sentence>,
     /// `A`, `B`, `C`, `D` or `F`; null without a score, and where the missing components could change the grade.
     grade: Option<&'static str>,
-    /// 0 to 100, higher is worse: the sum of the components. Null when only incidents are known of the country.
+    /// 0 to 100, higher is worse: the sum of the components. Null where nothing was measured of late.
     score: Option<f64>,
     components: Components,
     /// Components without any data; they count 0 points.
@@ -142,12 +142,13 @@ impl ScoreFacts {
     }
 
     fn is_something(&self) -> bool {
-        self.began > 0 || self.on > 0 || self.is_enough()
+        self.began > 0 || self.on > 0 || self.risks.is_some() || self.is_enough()
     }
 
-    /// Whether more is known than incidents, which are few where nobody looks (decision what-numbers-mean).
+    /// Whether somebody measured there of late. Incidents are few where nobody looks, and a forecast of an old table is
+    /// low where little was reported, so neither alone makes a country a good one (decision what-numbers-mean).
     fn is_enough(&self) -> bool {
-        self.risks.is_some() || self.anomaly.is_some()
+        self.anomaly.is_some()
     }
 }
 
@@ -257,7 +258,7 @@ pub struct ListBody {
     results: Vec<Row>,
     n_returned: usize,
     n_total: usize,
-    /// Countries of which only incidents are known, so that they have no score.
+    /// Countries of which only reports are known, such as incidents, so that they have no score.
     n_insufficient: usize,
     interpretation: Sentence,
     honest_caveats: Vec<Sentence>,
@@ -363,6 +364,8 @@ mod tests {
         assert!(!ScoreFacts::default().is_something());
         let reported = known(1, 0, None, None);
         assert!(reported.is_something() && !reported.is_enough(), "one incident is no grade A");
+        let foreseen = known(0, 0, Some((0.1, 0.2)), None);
+        assert!(foreseen.is_something() && !foreseen.is_enough(), "nor is a forecast where nobody measured");
         assert!(known(0, 0, Some((0.1, 0.2)), None).missing() == ["anomaly"]);
     }
 

@@ -173,6 +173,15 @@ impl Common {
 
     /// The same for a server whose service manager listens on this address.
     pub fn config_at(&self, at: Option<SocketAddr>) -> Result<Config, String> {
+        Config::load(self.config.as_deref(), |name| std::env::var(name).ok(), &self.flags(at)?)
+    }
+
+    /// The same for a server that runs already and listens on `running`.
+    pub fn config_again(&self, at: Option<SocketAddr>, running: &str) -> Result<Config, String> {
+        Config::load_again(self.config.as_deref(), |name| std::env::var(name).ok(), &self.flags(at)?, running)
+    }
+
+    fn flags(&self, at: Option<SocketAddr>) -> Result<Vec<(String, String)>, String> {
         let mut flags = Vec::new();
         for pair in &self.set {
             let (name, value) = pair.split_once('=').ok_or_else(|| format!("--set takes NAME=VALUE, not {pair:?}"))?;
@@ -191,6 +200,6 @@ impl Common {
             flags.push(("access_log".to_owned(), "true".to_owned()));
         }
         flags.extend(at.map(|address| ("listen".to_owned(), address.to_string())));
-        Config::load(self.config.as_deref(), |name| std::env::var(name).ok(), &flags)
+        Ok(flags)
     }
 }

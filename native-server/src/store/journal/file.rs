@@ -5,7 +5,7 @@ use std::io;
 use redb::StorageBackend;
 
 use super::super::recent::ChangedRows;
-use super::record::{self, HEAD, Header, RecordHead, SECTOR, Sum};
+use super::record::{self, FORMAT, HEAD, Header, RecordHead, SECTOR, Sum};
 
 /// Bytes that are read at a time, and by which a journal grows.
 const CHUNK: usize = 1 << 20;
@@ -121,8 +121,43 @@ pub fn read(file: &dyn StorageBackend, until: Option<u64>) -> Result<Option<Comm
     Ok(Some(commits))
 }
 
-/// The header of a journal, if it has a whole one.
-pub fn header_of(file: &dyn StorageBackend) -> io::Result<Option<Header>> {
+/// How a journal begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beginning {
+    Whole(Header),
+    /// The program ended while it began this journal, so nothing was ever durable in it.
+    Nothing,
+    /// It has another format than this program writes, or is damaged there.
+    OtherFormat(u32),
+    /// Its header is not there as it was written.
+    Damaged,
+    /// Its end is missing: journals are made and grow by whole megabytes.
+    CutAt(u64),
+}
+
+/// How the journal of a generation begins.
+pub fn beginning(file: &dyn StorageBackend, generation: u64) -> io::Result<Beginning> {
+    let length = file.len()?;
+    if length < SECTOR as u64 {
+        return Ok(Beginning::Nothing);
+    }
+    let mut bytes = [0; SECTOR];
+    file.read(0, &mut bytes)?;
+    let header = Header::decode(&bytes);
+    if let Some(header) = header.filter(|header| header.generation == generation) {
+        return Ok(if length % CHUNK as u64 == 0 { Beginning::Whole(header) } else { Beginning::CutAt(length) });
+    }
+    // A new file has zeros there, and one that is used again the header of an earlier generation.
+    let unused = header.is_some() || bytes == [0; SECTOR];
+    let records = record_at(file, length, SECTOR as u64)?.is_some_and(|(head, _)| head.generation == generation);
+    Ok(match Header::format_of(&bytes).filter(|format| *format != FORMAT) {
+        Some(format) => Beginning::OtherFormat(format),
+        None if unused && !records => Beginning::Nothing,
+        None => Beginning::Damaged,
+    })
+}
+
+fn header_of(file: &dyn StorageBackend) -> io::Result<Option<Header>> {
     if file.len()? < SECTOR as u64 {
         return Ok(None);
     }

@@ -26,6 +26,6 @@ mod file;
 mod folder;
 mod record;
 
-pub use file::{Journal, JournalError, header_of, read};
+pub use file::{Beginning, Journal, JournalError, beginning, read};
 pub use folder::Folder;
 pub use record::{FileId, Header};

@@ -9,7 +9,7 @@ use super::super::recent::ChangedRows;
 pub const SECTOR: usize = 512;
 
 const MARK: &[u8; 16] = b"heliograph rows\n";
-const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 1;
 
 /// Tells data files apart. A journal belongs to one of them.
 pub type FileId = [u8; 16];
@@ -48,6 +48,13 @@ impl Header {
         let text = all.get(..all.len() - bytes.len())?;
         let whole = u64::from_le_bytes(take(&mut bytes)?) == xxh3_64(text);
         (mark == *MARK && format == FORMAT && whole).then_some(Header { file, generation, first })
+    }
+
+    /// The number of the format that a header names, also of another one.
+    pub fn format_of(mut bytes: &[u8]) -> Option<u32> {
+        let mark: [u8; 16] = take(&mut bytes)?;
+        let format = u32::from_le_bytes(take(&mut bytes)?);
+        (mark == *MARK).then_some(format)
     }
 
     /// Where the chain of sums begins.

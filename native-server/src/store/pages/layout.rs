@@ -40,6 +40,30 @@ const CHECK: usize = SECTOR - 8;
 const CONVERTING: u8 = 1;
 const NAMED: u8 = 2;
 
+/// Whether the first bytes of a file are those of a data file.
+pub fn is_begun(block: &[u8]) -> bool {
+    block.starts_with(&MAGIC) || block.starts_with(&ENGINE_MAGIC)
+}
+
+/// Why the first block is that of no data file which this program can read, with the next step.
+pub fn strange(block: &[u8]) -> String {
+    let (version, mark) = MAGIC.split_last().unwrap_or((&0, &[]));
+    match block.strip_prefix(mark).and_then(<[u8]>::first) {
+        Some(found) if found != version => format!(
+            "its layout is number {found}, and this version knows {version}: a later version wrote it, or it is damaged. \
+             Start it with that version, or put a backup in its place"
+        ),
+        Some(_) => "both copies of its head are damaged; put a backup in its place, with `heliograph db restore FILE \
+                    --replace`"
+            .to_owned(),
+        None => {
+            "it is no data file of this program, or both copies of its head are damaged. Name the right file, or put \
+                 a backup in its place"
+                .to_owned()
+        }
+    }
+}
+
 /// The layout of a file whose first `before` blocks are in front of all checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {

@@ -58,6 +58,8 @@ pub struct Pages {
     before: AtomicU64,
     blocks: AtomicU64,
     converting: AtomicBool,
+    /// The file was not closed by whoever wrote to it last.
+    was_open: AtomicBool,
     /// True while the engine repairs the file.
     repairing: AtomicBool,
     /// Damaged pages that were found: first block and number of blocks.
@@ -93,6 +95,7 @@ impl Pages {
             before: AtomicU64::new(1),
             blocks: AtomicU64::new(0),
             converting: AtomicBool::new(false),
+            was_open: AtomicBool::new(false),
             repairing: AtomicBool::new(false),
             damaged: Mutex::new(BTreeMap::new()),
             damaged_count: AtomicU64::new(0),
@@ -105,16 +108,21 @@ impl Pages {
 
     /// Reads the head; begins to convert a file without checksums.
     fn prepare(&self) -> io::Result<()> {
-        let on_disk = self.file.len()? / BLOCK;
-        let mut block = vec![0; BLOCK as usize];
-        if on_disk == 0 {
+        let length = self.file.len()?;
+        if length == 0 {
             return Ok(());
         }
+        let on_disk = length / BLOCK;
+        let mut block = vec![0; BLOCK.min(length) as usize];
         self.file.read(0, &mut block)?;
+        if on_disk == 0 && layout::is_begun(&block) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         match Head::of_block(&block) {
             // The making of the file was interrupted before anything was in it.
             Some((head, _)) if !head.named => return self.file.set_len(0),
             Some((mut head, sound)) => {
+                self.was_open.store(tree::was_open(&head.engine), Ordering::Release);
                 tree::trust_synced(&mut head.engine, head.synced);
                 self.adopt(head, on_disk);
                 if !sound {
@@ -123,10 +131,7 @@ impl Pages {
                 }
             }
             None if block.starts_with(&ENGINE_MAGIC) => self.begin_to_convert(&block, on_disk)?,
-            None => {
-                let what = "not a data file of this program, or both copies of its head are damaged";
-                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
-            }
+            None => return Err(io::Error::new(io::ErrorKind::InvalidData, layout::strange(&block))),
         }
         *locked(&self.durable) = Some(locked(&self.head).engine);
         Ok(())
@@ -163,6 +168,10 @@ impl Pages {
     /// Blocks of the file, as the engine counts them.
     pub fn blocks(&self) -> u64 {
         self.blocks.load(Ordering::Acquire)
+    }
+
+    pub fn was_open(&self) -> bool {
+        self.was_open.load(Ordering::Acquire)
     }
 
     pub fn is_converting(&self) -> bool {

@@ -139,6 +139,11 @@ pub fn trust_synced(engine: &mut [u8; ENGINE], synced: u64) {
     }
 }
 
+/// Whether whoever wrote to the file ended without closing it.
+pub fn was_open(engine: &[u8; ENGINE]) -> bool {
+    engine[GOD_BYTE] & RECOVERY != 0
+}
+
 /// The roots of the present state: of the tables, and of the engine's own tables.
 pub fn current_roots(engine: &[u8; ENGINE]) -> Option<[Option<Reference>; 2]> {
     Slot::read(engine, usize::from(engine[GOD_BYTE] & PRIMARY)).map(|slot| slot.roots)
