@@ -159,7 +159,7 @@ pub fn strange_variables(names: impl Iterator<Item = String>) -> Vec<String> {
         let known = Settings::ALL.iter().any(|setting| variable(setting.name) == name)
             || VARIABLES.contains(&rest)
             || DEVELOPMENT.iter().any(|start| rest.starts_with(start));
-        (!known).then(|| format!("the variable {name} counts for nothing: {}", unknown(&rest.to_ascii_lowercase())))
+        (!known).then(|| format!("the variable {name} has no effect: {}", unknown(&rest.to_ascii_lowercase())))
     };
     let mut told: Vec<String> = names.filter_map(strange).collect();
     told.sort();
@@ -255,7 +255,7 @@ fn parse_line(line: &str) -> Result<Option<(String, String)>, String> {
     let name = name.trim();
     match value(rest.trim()) {
         Some(value) => Ok(Some((name.to_owned(), value))),
-        None => Err(format!("the value of `{name}` is no text in quotes, whole number, true or false")),
+        None => Err(format!("the value of `{name}` must be a text in quotes, a whole number, `true` or `false`")),
     }
 }
 

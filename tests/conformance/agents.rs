@@ -10,7 +10,7 @@ use crate::{Suite, cases};
 cases![
     an_identity_shows_what_clients_need_to_write_to_the_agent,
     an_identity_without_optional_keys_shows_nulls,
-    interface_2_an_identity_hides_activity,
+    an_identity_hides_activity,
     an_identity_is_found_by_its_encoded_did,
     an_unknown_agent_is_404,
     a_key_sent_to_a_public_route_is_ignored,
@@ -59,7 +59,7 @@ fn an_identity_without_optional_keys_shows_nulls(suite: &Suite) {
 }
 
 /// Decision private-activity.
-fn interface_2_an_identity_hides_activity(suite: &Suite) {
+fn an_identity_hides_activity(suite: &Suite) {
     let client = suite.client();
     let agent = Agent::server_side(&client);
     agent.say(&agent.did, "to myself");

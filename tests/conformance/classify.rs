@@ -1,4 +1,4 @@
-//! Classification of raw documents (decision classify-one-document and section 2).
+//! Classification of raw documents (decision classify-one-document).
 
 use heliograph_tests::simulation::Dice;
 use heliograph_tests::synthetic::{PLANTED, Shows, document};
@@ -9,7 +9,7 @@ use crate::{Suite, cases};
 
 cases![
     made_up_documents_are_classified,
-    rulings_section_2_every_scenario_gets_its_class,
+    every_scenario_gets_its_class,
     a_batch_is_classified_in_order_and_equals_single_answers,
     more_than_50_or_none_is_400,
     a_document_of_another_kind_or_broken_is_unknown_or_refused_and_never_a_fault,
@@ -85,7 +85,7 @@ fn made_up_documents_are_classified(suite: &Suite) {
     assert_eq!(label(Shows::Down)["label"], "down");
 }
 
-fn rulings_section_2_every_scenario_gets_its_class(suite: &Suite) {
+fn every_scenario_gets_its_class(suite: &Suite) {
     let Some(text) = data::real("ooni/web_connectivity_scenarios.jsonl.gz") else { return };
     let client = suite.client();
     let mut wrong = Vec::new();

@@ -17,8 +17,8 @@ cases![
     a_backlog_of_many_sessions_is_readable_in_the_order_of_the_relay,
     the_service_opens_what_clients_write_in_every_mode,
     a_long_session_opens_in_any_order_and_again,
-    relay_4_6_a_later_message_opens_before_the_first_one_was_read,
-    relay_4_6_a_session_outlives_a_first_message_that_nobody_read,
+    a_later_message_opens_before_the_first_one_was_read,
+    a_session_outlives_a_first_message_that_nobody_read,
     what_is_kept_of_the_sessions_of_one_sender_is_bounded,
     a_session_is_forgotten_after_30_days_of_silence,
     each_sender_and_each_session_opens_beside_the_others,
@@ -26,14 +26,14 @@ cases![
     a_session_goes_on_over_a_change_of_the_senders_keys,
     the_sealed_members_win_over_the_outer_ones,
     what_does_not_open_is_an_item_without_content,
-    relay_4_11_the_service_writes_what_clients_read,
+    the_service_writes_what_clients_read,
     server_texts_that_look_like_a_header_arrive_whole,
     a_dialogue_between_both_kinds_of_agents,
     verify_tells_a_genuine_envelope_from_a_forged_one,
     a_refused_first_message_silences_a_session_until_the_peer_writes,
     a_failed_post_that_is_repeated_loses_nothing,
     a_later_message_may_overtake_in_time_but_not_in_order,
-    relay_5_6_two_sealed_senders_do_not_mix,
+    two_sealed_senders_do_not_mix,
 ];
 
 /// The modes of the SDK, and combinations that meet in practice.
@@ -159,7 +159,7 @@ fn a_long_session_opens_in_any_order_and_again(suite: &Suite) {
     }
 }
 
-fn relay_4_6_a_later_message_opens_before_the_first_one_was_read(suite: &Suite) {
+fn a_later_message_opens_before_the_first_one_was_read(suite: &Suite) {
     // An agent that waits for an answer in one thread skips the beginning of a session in another thread.
     let client = suite.client();
     for options in [Options::default(), Options { post_quantum: false, ..Options::default() }] {
@@ -175,7 +175,7 @@ fn relay_4_6_a_later_message_opens_before_the_first_one_was_read(suite: &Suite) 
     }
 }
 
-fn relay_4_6_a_session_outlives_a_first_message_that_nobody_read(suite: &Suite) {
+fn a_session_outlives_a_first_message_that_nobody_read(suite: &Suite) {
     let client = suite.client();
     for options in [Options::default(), Options { post_quantum: false, ..Options::default() }] {
         let (mut a, reader) = (SdkAgent::new(&client, options), Agent::server_side(&client));
@@ -375,7 +375,7 @@ fn what_does_not_open_is_an_item_without_content(suite: &Suite) {
     }
 }
 
-fn relay_4_11_the_service_writes_what_clients_read(suite: &Suite) {
+fn the_service_writes_what_clients_read(suite: &Suite) {
     let client = suite.client();
     let (a, mut b) = (Agent::server_side(&client), SdkAgent::new(&client, Options::default()));
     a.say(&b.agent.did, "plain words");
@@ -560,7 +560,7 @@ fn a_later_message_may_overtake_in_time_but_not_in_order(suite: &Suite) {
     assert_eq!(text(&items[1], "content"), "delayed");
 }
 
-fn relay_5_6_two_sealed_senders_do_not_mix(suite: &Suite) {
+fn two_sealed_senders_do_not_mix(suite: &Suite) {
     let client = suite.client();
     let sealed = Options { sealed: true, ..Options::default() };
     let (mut a, mut b) = (SdkAgent::new(&client, sealed), SdkAgent::new(&client, sealed));

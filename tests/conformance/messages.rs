@@ -14,7 +14,7 @@ cases![
     a_missing_or_null_envelope_stays_null,
     metadata_that_was_not_sent_is_not_invented,
     a_message_id_names_the_mailbox_and_hides_its_traffic,
-    relay_4_8_the_largest_message_of_the_sdk_is_carried,
+    the_largest_message_of_the_sdk_is_carried,
     a_signature_has_32_or_64_bytes_and_a_nonce_24,
     a_wrong_signature_is_carried_for_the_recipient_to_judge,
     an_exact_repeat_is_answered_with_the_first_id,
@@ -149,7 +149,7 @@ fn a_message_id_names_the_mailbox_and_hides_its_traffic(suite: &Suite) {
     assert_ne!(ids[1][23..29], ids[2][23..29]);
 }
 
-fn relay_4_8_the_largest_message_of_the_sdk_is_carried(suite: &Suite) {
+fn the_largest_message_of_the_sdk_is_carried(suite: &Suite) {
     let client = suite.client();
     let (mut a, mut b) = (SdkAgent::new(&client, Options::default()), SdkAgent::new(&client, Options::default()));
     let largest = "m".repeat(65_535);

@@ -31,13 +31,13 @@ const CONFLICTS: [Row; 45] = [
     ("DID of 16 bytes", &["registration::the_did_is_base58_of_the_first_16_bytes_of_the_signing_key"]),
     (
         "no activity in identity and search",
-        &["agents::interface_2_an_identity_hides_activity", "relay_search::the_search_shows_no_activity"],
+        &["agents::an_identity_hides_activity", "relay_search::the_search_shows_no_activity"],
     ),
     ("heartbeats show", &["relay_memory::only_heartbeats_show_and_never_a_count"]),
     ("unread is the default", &["mailbox::unread_only_is_the_default_and_a_get_marks_nothing"]),
     (
         "the same filters on both",
-        &["relay_receive::relay_5_3_every_combination_of_filters_walks_its_own_messages_in_order"],
+        &["relay_receive::every_combination_of_filters_walks_its_own_messages_in_order"],
     ),
     ("message_type of send", &["mailbox::each_filter_chooses_its_messages_on_both_routes"]),
     ("signature lengths", &["messages::a_signature_has_32_or_64_bytes_and_a_nonce_24"]),
@@ -46,7 +46,7 @@ const CONFLICTS: [Row; 45] = [
     (
         "sizes",
         &[
-            "messages::relay_4_8_the_largest_message_of_the_sdk_is_carried",
+            "messages::the_largest_message_of_the_sdk_is_carried",
             "messages::a_message_has_at_most_65536_characters_of_any_kind",
         ],
     ),
@@ -74,7 +74,7 @@ const CONFLICTS: [Row; 45] = [
         &["streams::a_stream_has_the_one_form_that_clients_parse", "websockets::a_key_in_the_header_opens_the_stream"],
     ),
     ("names of options", &[]),
-    ("sealed senders keep their DID", &["interop::relay_5_6_two_sealed_senders_do_not_mix"]),
+    ("sealed senders keep their DID", &["interop::two_sealed_senders_do_not_mix"]),
     ("versions of sealed", &["interop::the_sealed_members_win_over_the_outer_ones"]),
     ("keys at the service", &["registration::a_registration_without_keys_gets_keys_from_the_service"]),
     ("read-batch", &["mailbox::a_batch_of_read_marks_skips_what_it_does_not_know"]),

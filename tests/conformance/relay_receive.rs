@@ -13,16 +13,16 @@ use crate::relay_tasks::agents;
 use crate::{Suite, cases};
 
 cases![
-    relay_5_3_every_combination_of_filters_walks_its_own_messages_in_order,
-    relay_5_4_a_poll_with_the_last_timestamp_misses_and_doubles_nothing,
-    relay_5_4_a_wait_for_one_reply_in_a_thread_sees_only_that,
-    relay_5_8_nothing_is_held_without_the_parameter,
-    relay_5_8_a_wait_ends_with_the_ordinary_empty_answer,
-    relay_5_8_a_message_ends_the_wait_of_everybody_who_asked_for_it,
-    relay_5_8_a_message_that_is_not_asked_for_ends_no_wait,
-    relay_5_8_what_is_there_is_answered_at_once,
-    relay_5_8_the_end_of_the_key_ends_the_wait_without_mail,
-    relay_5_8_places_to_wait_are_bounded_and_a_client_that_leaves_frees_its_own,
+    every_combination_of_filters_walks_its_own_messages_in_order,
+    a_poll_with_the_last_timestamp_misses_and_doubles_nothing,
+    a_wait_for_one_reply_in_a_thread_sees_only_that,
+    nothing_is_held_without_the_parameter,
+    a_wait_ends_with_the_ordinary_empty_answer,
+    a_message_ends_the_wait_of_everybody_who_asked_for_it,
+    a_message_that_is_not_asked_for_ends_no_wait,
+    what_is_there_is_answered_at_once,
+    the_end_of_the_key_ends_the_wait_without_mail,
+    places_to_wait_are_bounded_and_a_client_that_leaves_frees_its_own,
     a_bad_wait_is_400,
     one_message_is_read_by_its_recipient_alone,
     where_the_operator_wants_it_what_is_delivered_is_marked_as_read,
@@ -73,7 +73,7 @@ fn fill(senders: &[Agent; 2], reader: &Agent) -> Vec<Sent> {
     sent
 }
 
-fn relay_5_3_every_combination_of_filters_walks_its_own_messages_in_order(suite: &Suite) {
+fn every_combination_of_filters_walks_its_own_messages_in_order(suite: &Suite) {
     let [a, b, reader] = agents(suite);
     let senders = [a, b];
     let sent = fill(&senders, &reader);
@@ -117,7 +117,7 @@ fn relay_5_3_every_combination_of_filters_walks_its_own_messages_in_order(suite:
 }
 
 /// The polling listener: `since` of the last message, only unread ones, 50 at a time.
-fn relay_5_4_a_poll_with_the_last_timestamp_misses_and_doubles_nothing(suite: &Suite) {
+fn a_poll_with_the_last_timestamp_misses_and_doubles_nothing(suite: &Suite) {
     let [a, b, reader] = agents(suite);
     let (mut sent, mut seen, mut since) = (Vec::new(), Vec::new(), String::new());
     for round in 0..12 {
@@ -139,7 +139,7 @@ fn relay_5_4_a_poll_with_the_last_timestamp_misses_and_doubles_nothing(suite: &S
     assert_eq!(seen, sent);
 }
 
-fn relay_5_4_a_wait_for_one_reply_in_a_thread_sees_only_that(suite: &Suite) {
+fn a_wait_for_one_reply_in_a_thread_sees_only_that(suite: &Suite) {
     let [a, b, reader] = agents(suite);
     let thread = "rpc-1-abcdefgh";
     let poll = format!("/v1/agent/receive/raw?from={}&thread_id={thread}&unread=true&limit=1", encode(&a.did));
@@ -163,7 +163,7 @@ fn timed(reader: &Agent, path: &str) -> (Value, Duration) {
     (body, before.until(reader.client.now()))
 }
 
-fn relay_5_8_nothing_is_held_without_the_parameter(suite: &Suite) {
+fn nothing_is_held_without_the_parameter(suite: &Suite) {
     let [reader] = agents(suite);
     for route in BOTH {
         for query in ["", "?unread=true&limit=50", "?wait=0", "?wait="] {
@@ -175,7 +175,7 @@ fn relay_5_8_nothing_is_held_without_the_parameter(suite: &Suite) {
     }
 }
 
-fn relay_5_8_a_wait_ends_with_the_ordinary_empty_answer(suite: &Suite) {
+fn a_wait_ends_with_the_ordinary_empty_answer(suite: &Suite) {
     let [a, reader] = agents(suite);
     let read = send(&a, &reader, json!({}));
     reader.mark_read(&read);
@@ -201,7 +201,7 @@ fn during(suite: &Suite, reader: &Agent, paths: &[String], act: impl FnOnce()) -
     }))
 }
 
-fn relay_5_8_a_message_ends_the_wait_of_everybody_who_asked_for_it(suite: &Suite) {
+fn a_message_ends_the_wait_of_everybody_who_asked_for_it(suite: &Suite) {
     let [a, reader] = agents(suite);
     let from = encode(&a.did);
     let paths: Vec<String> = BOTH
@@ -218,7 +218,7 @@ fn relay_5_8_a_message_ends_the_wait_of_everybody_who_asked_for_it(suite: &Suite
     }
 }
 
-fn relay_5_8_a_message_that_is_not_asked_for_ends_no_wait(suite: &Suite) {
+fn a_message_that_is_not_asked_for_ends_no_wait(suite: &Suite) {
     let [a, b, reader] = agents(suite);
     let paths = [format!("/v1/agent/receive/raw?wait=12&message_type=rpc-response&from={}", encode(&a.did))];
     let mut reply = String::new();
@@ -234,7 +234,7 @@ fn relay_5_8_a_message_that_is_not_asked_for_ends_no_wait(suite: &Suite) {
     }
 }
 
-fn relay_5_8_what_is_there_is_answered_at_once(suite: &Suite) {
+fn what_is_there_is_answered_at_once(suite: &Suite) {
     let [a, reader] = agents(suite);
     let id = send(&a, &reader, json!({}));
     for route in BOTH {
@@ -244,7 +244,7 @@ fn relay_5_8_what_is_there_is_answered_at_once(suite: &Suite) {
     }
 }
 
-fn relay_5_8_the_end_of_the_key_ends_the_wait_without_mail(suite: &Suite) {
+fn the_end_of_the_key_ends_the_wait_without_mail(suite: &Suite) {
     let [a, reader] = agents(suite);
     let paths = ["/v1/agent/receive/raw?wait=20".to_owned()];
     let answers = during(suite, &reader, &paths, || {
@@ -257,7 +257,7 @@ fn relay_5_8_the_end_of_the_key_ends_the_wait_without_mail(suite: &Suite) {
     }
 }
 
-fn relay_5_8_places_to_wait_are_bounded_and_a_client_that_leaves_frees_its_own(suite: &Suite) {
+fn places_to_wait_are_bounded_and_a_client_that_leaves_frees_its_own(suite: &Suite) {
     let Some(base) = suite.client().base().map(str::to_owned) else { return };
     let [reader] = agents(suite);
     let host = base.strip_prefix("http://").unwrap();

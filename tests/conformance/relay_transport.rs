@@ -13,13 +13,13 @@ use crate::routes::sample;
 use crate::{Suite, cases};
 
 cases![
-    relay_1_1_null_and_absent_are_alike_in_every_optional_member,
-    relay_1_1_unknown_parameters_and_empty_queries_do_not_matter,
-    relay_18_a_large_limit_is_clamped_and_a_senseless_one_is_400_on_every_list,
-    relay_1_5_fixed_segments_win_over_parameters,
+    null_and_absent_are_alike_in_every_optional_member,
+    unknown_parameters_and_empty_queries_do_not_matter,
+    a_large_limit_is_clamped_and_a_senseless_one_is_400_on_every_list,
+    fixed_segments_win_over_parameters,
     fact_10_an_empty_body_with_a_json_type_is_no_body_on_any_route,
     conflict_42_a_key_never_matters_where_none_is_needed,
-    relay_1_4_a_status_of_its_own_means_what_clients_take_it_for,
+    a_status_of_its_own_means_what_clients_take_it_for,
     conflict_44_what_is_made_is_201_and_the_rest_200,
     conflict_45_the_answer_to_a_deactivation_names_the_agent,
 ];
@@ -35,7 +35,7 @@ fn with_nulls(client: &Client, method: &str, path: &str, mut body: Value, nulls:
 }
 
 /// The Python client passes keyword arguments through, so nulls do occur.
-fn relay_1_1_null_and_absent_are_alike_in_every_optional_member(suite: &Suite) {
+fn null_and_absent_are_alike_in_every_optional_member(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let (did, client) = (&bob.did, &ada.client);
     let labels = ["content_type", "message_type", "thread_id", "reply_to", "ttl"];
@@ -104,7 +104,7 @@ fn relay_1_1_null_and_absent_are_alike_in_every_optional_member(suite: &Suite) {
     with_nulls(&own, "POST", "/v1/agent/prekeys", json!({ "prekeys": [] }), &["signed_prekey"]);
 }
 
-fn relay_1_1_unknown_parameters_and_empty_queries_do_not_matter(suite: &Suite) {
+fn unknown_parameters_and_empty_queries_do_not_matter(suite: &Suite) {
     let [ada] = agents::<1>(suite);
     let did = &ada.did;
     for path in [
@@ -134,7 +134,7 @@ fn relay_1_1_unknown_parameters_and_empty_queries_do_not_matter(suite: &Suite) {
 }
 
 /// Decision request-size-limits: a limit over the maximum is clamped.
-fn relay_18_a_large_limit_is_clamped_and_a_senseless_one_is_400_on_every_list(suite: &Suite) {
+fn a_large_limit_is_clamped_and_a_senseless_one_is_400_on_every_list(suite: &Suite) {
     let [ada] = agents::<1>(suite);
     for path in [
         "/v1/agent/discover?",
@@ -158,7 +158,7 @@ fn relay_18_a_large_limit_is_clamped_and_a_senseless_one_is_400_on_every_list(su
         }
     }
 }
-fn relay_1_5_fixed_segments_win_over_parameters(suite: &Suite) {
+fn fixed_segments_win_over_parameters(suite: &Suite) {
     let [ada] = agents::<1>(suite);
     for (path, member) in [
         ("/v1/agent/trust/leaderboard", "leaderboard"),
@@ -221,7 +221,7 @@ fn conflict_42_a_key_never_matters_where_none_is_needed(suite: &Suite) {
 }
 
 /// A missing thing is 404, nothing answers 204, and every time is ISO 8601 in UTC with milliseconds.
-fn relay_1_4_a_status_of_its_own_means_what_clients_take_it_for(suite: &Suite) {
+fn a_status_of_its_own_means_what_clients_take_it_for(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let nobody = "did:svc:1111111111111111";
     for path in [format!("identity/{nobody}"), "memory/none/none".to_owned(), format!("prekeys/{nobody}")] {

@@ -13,7 +13,7 @@ use crate::{Suite, cases};
 
 cases![
     bytes_that_are_no_http_end_the_connection,
-    interface_7_a_request_that_nobody_can_read_gets_the_error_body_too,
+    a_request_that_nobody_can_read_gets_the_error_body_too,
     a_body_that_breaks_off_is_no_message,
     framing_that_contradicts_itself_is_refused,
     a_request_with_two_hosts_or_none_is_refused,
@@ -82,7 +82,7 @@ fn bytes_that_are_no_http_end_the_connection(suite: &Suite) {
 }
 
 /// All errors are JSON with `error` and `message`, including those of the HTTP library below the router.
-fn interface_7_a_request_that_nobody_can_read_gets_the_error_body_too(suite: &Suite) {
+fn a_request_that_nobody_can_read_gets_the_error_body_too(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let uri = format!("GET /health?{} HTTP/1.1\r\nhost: x\r\n\r\n", "q".repeat(70_000));
     let many = format!("GET /health HTTP/1.1\r\nhost: x\r\n{}\r\n", "a: b\r\n".repeat(150));

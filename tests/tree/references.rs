@@ -100,6 +100,25 @@ fn every_page_that_is_named_is_there() {
     assert!(lost.is_empty(), "named and not there: {lost:#?}");
 }
 
+/// Names of functions that begin with the number of a rule, such as `relay_5_4_a_poll_misses_nothing`.
+#[test]
+fn no_test_is_named_after_a_number_that_a_reader_does_not_have() {
+    let mut numbered = Vec::new();
+    for file in files(root(), &[".rs"]) {
+        for line in text(&file).lines().map(str::trim) {
+            let Some((_, name)) = line.split_once("fn ") else { continue };
+            let mut parts = name.split('_');
+            let first = parts.next().unwrap_or_default();
+            let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+            let begins = ["relay", "spec", "ruling", "rulings", "section", "methods", "interface", "ledger"].contains(&first);
+            if begins && parts.take(3).any(is_number) {
+                numbered.push(format!("{}: {line}", shown(&file)));
+            }
+        }
+    }
+    assert!(numbered.is_empty(), "{numbered:#?}");
+}
+
 /// Names of rules and pages that a reader does not have.
 #[test]
 fn nothing_points_outside_of_the_repository() {

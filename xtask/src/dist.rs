@@ -106,8 +106,8 @@ pub fn dist(given: &[&str]) -> Result<()> {
     boot::boot(&root().join("target/boot"), &root().join("target/dist").join(package))
 }
 
-/// The compiler and the linker of a target, where they are not those that the builders take by themselves: Debian has
-/// none for musl on ARM64, and that for the C library of GNU does as well, since the program brings its own.
+/// The compiler and the linker of a target, where the builders would not find them by themselves. Debian has none for
+/// musl on ARM64. The one for the C library of GNU works too, because the program brings its own C library.
 fn tools_for(target: &str) -> &'static [(&'static str, &'static str)] {
     match target {
         "aarch64-unknown-linux-musl" if std::env::consts::ARCH != "aarch64" => &[

@@ -77,7 +77,7 @@ pub fn check_file(data: &Path, next: &str) -> Result<String, String> {
     let options = Options { must_exist: true, looking: true, ..Options::new(data) };
     let store = Store::open(options).map_err(|error| match error {
         OpenError::Damaged(path, cause) => {
-            format!("{} is damaged where everything else hangs on it ({cause}): {next}", path.display())
+            format!("{} is so damaged that nothing in it can be found ({cause}): {next}", path.display())
         }
         error => error.to_string(),
     })?;

@@ -1,7 +1,7 @@
 //! Documents that nobody publishes, rendered for a reader and kept for the next.
 //!
 //! One is kept for each key, under all that it depends on ([`Basis`]): a change of the owner's rows gives another basis, so
-//! nothing is ever invalidated, and what is kept about rows that are no more is never served again, only replaced.
+//! nothing is ever invalidated: what was made of earlier rows is not served again, and is replaced in time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -249,7 +249,7 @@ impl Cx {
         Ok(document::revalidated(&self.request, response, &etag, max_age))
     }
 
-    /// A tagged JSON answer that is never late and yet made once: a function of `key` alone, which names what was
+    /// A tagged JSON answer that is made once and never late: it is a function of `key` alone, which names what was
     /// asked, the revision of all that was read and the manner in which it is written. So its tag is one of the key:
     /// hashing a page of 300 kB would cost as much as making it, and whoever has it gets 304 before anything is read.
     pub async fn kept_by(

@@ -135,7 +135,7 @@ impl Name {
         self.kept(rt, tags)
     }
 
-    /// Head and body of what was kept; `None` for an answer that is none to keep.
+    /// Head and body of what was kept; `None` for an answer that must not be kept.
     fn keep(&self, rt: &dyn Runtime, response: &Response) -> Option<(Vec<u8>, Bytes)> {
         let Body::Bytes(body) = &response.body else { return None };
         if response.status != StatusCode::OK || body.len() > LARGEST || has_budget_headers(response) {

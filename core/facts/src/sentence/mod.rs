@@ -1,5 +1,14 @@
 //! Sentences with a code: everything that answers say in words is a code with typed parameters, and its English is made
 //! from one table (decision sentences-with-a-code).
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`language`] | the languages, and which table each has |
+//! | [`member`] | the code and the parameters beside a member of an answer |
+//! | [`names`] | names of countries, sources and states in each language |
+//! | [`parameter`] | the kinds of parameters |
+//! | [`table`] | the table of sentences, as a file of tabs |
+//! | [`template`] | a sentence of the table with its places for parameters |
 
 pub mod language;
 pub mod member;

@@ -48,7 +48,7 @@ fn truth(name: &str) -> Label {
 }
 
 #[test]
-fn section_2_every_scenario_has_its_class() {
+fn every_scenario_has_its_class() {
     let mut wrong = Vec::new();
     for fingerprints in [Fingerprints::default(), published()] {
         for (name, document) in scenarios() {

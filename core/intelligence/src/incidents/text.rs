@@ -3,6 +3,7 @@
 
 use super::model::{Incident, IncidentType, Status};
 use super::schedule;
+use engine::time::DAY;
 use facts::sentence::Sentence;
 use facts::starter::Platform;
 
@@ -36,8 +37,14 @@ fn tense(incident: &Incident) -> &'static str {
     }
 }
 
+/// A suspicion keeps its status, but after so long nobody can say that what was suspected goes on.
+const SILENCE: i64 = 90 * DAY;
+
 fn is_over(incident: &Incident) -> bool {
-    incident.status() == Status::Resolved || incident.known_end().is_some_and(|end| end <= incident.updated)
+    let last = incident.last_confirmed().filter(|_| incident.is_end_unknown());
+    let silent = last.is_some_and(|last| last.plus(SILENCE) <= incident.updated);
+    let ended = incident.known_end().is_some_and(|end| end <= incident.updated);
+    incident.status() == Status::Resolved || ended || silent
 }
 
 /// The operator's title, or one made from the subject, what happened, and the country.

@@ -21,7 +21,7 @@ const WRITTEN: Table<IdKey, Written> = Table::new(30);
 
 /// Must be raised whenever the same incident is written differently: members of [`IncidentBody`], titles, sentences,
 /// names. Rows with another number are not used.
-pub(super) const MANNER: u32 = 6;
+pub(super) const MANNER: u32 = 7;
 
 /// An incident in its newest version, as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -525,7 +525,7 @@ mod tests {
 
     /// Every source that readers look for is named with its facts. A number that is not measured is null.
     #[test]
-    fn spec_intelligence_3_4_every_source_is_named_with_its_licence() {
+    fn every_source_is_named_with_its_licence() {
         let mut settings = Settings::default();
         settings.source_licences.push_str("access-now=LicenseRef-agreed");
         let told = [Source::AccessNow];

@@ -215,7 +215,7 @@ const DECISIONS: &[(&str, &[&str])] = &[
         "money-model",
         &[
             "model::money_is_conserved_over_random_operations_crashes_and_jumps_of_the_clock",
-            "malformed::g3_ten_thousand_malformed_envelopes_never_break_anything",
+            "malformed::ten_thousand_malformed_envelopes_never_break_anything",
             "space::money_is_conserved_in_a_file_that_is_reopened_at_every_crash",
         ],
     ),

@@ -94,7 +94,7 @@ fn judge(world: &World, wrong: &Wrong) -> String {
 }
 
 #[test]
-fn g3_ten_thousand_malformed_envelopes_never_break_anything() {
+fn ten_thousand_malformed_envelopes_never_break_anything() {
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for round in 0..BODIES / EACH {
         let mut dice = Mutator::new(round as u64);

@@ -55,8 +55,8 @@ pub struct Compared {
     pub asks: Option<i64>,
     /// The country asks because failures lack a control, so successes in other countries matter.
     pub lacks_control: bool,
-    /// The country asks because a block that is first believed in a later block of days began in this one, or because
-    /// one that is first believed in the block of days before goes on in this one.
+    /// The country asks because a block goes beyond these days: it began in them and is first believed later, or it was
+    /// first believed before them and goes on.
     pub reached: bool,
     /// Since when the country waits for the answer.
     pub waits_since: Option<Timestamp>,

@@ -15,7 +15,7 @@ fn import(server: &Server, data: &[u8]) {
 
 /// A measurement counts once, however many targets it is about. `measurementCount` is of the last seven days.
 #[test]
-fn spec_intelligence_3_a_measurement_counts_once_and_measurement_count_is_of_a_week() {
+fn a_measurement_counts_once_and_measurement_count_is_of_a_week() {
     let server = Server::start();
     // Eight visits to a page that redirects; each measures two hosts.
     let visits = rows("IT", 1, "short.example", RECENT, 0..8, false);
@@ -68,7 +68,7 @@ fn the_floor_counts_each_session_once() {
 
 /// One test of a service measures several of its hosts.
 #[test]
-fn spec_intelligence_3_9_a_day_of_a_service_counts_each_measurement_once() {
+fn a_day_of_a_service_counts_each_measurement_once() {
     let Some(telegram) = real_data("ooni/observations_KE_2023_telegram.csv.gz") else { return };
     let server = Server::start();
     import(&server, &telegram);
@@ -81,7 +81,7 @@ fn spec_intelligence_3_9_a_day_of_a_service_counts_each_measurement_once() {
 
 /// `total_blocking_isps` counts what its name says, also where a country as a whole is accessible.
 #[test]
-fn spec_intelligence_3_8_total_blocking_isps_counts_networks_of_every_country() {
+fn total_blocking_isps_counts_networks_of_every_country() {
     let server = Server::start();
     let mut text = HEADER.to_owned();
     text += &rows("IT", 1, "example.org", RECENT, 0..8, true);

@@ -184,7 +184,7 @@ const SIGNAL_HEADER: &str = "test_name,report_id,input,measurement_uid,measureme
     platform,software_version,hostname,ip,port,tcp_success,tcp_failure,tls_success,tls_failure\n";
 
 #[test]
-fn methods_4_1_7_failures_of_one_software_version_over_networks_block_nothing() {
+fn failures_of_one_software_version_over_networks_block_nothing() {
     let answer = |parts: &[String]| {
         let server = Server::start();
         let text = format!("{SIGNAL_HEADER}{}", parts.concat());
