@@ -352,9 +352,9 @@ mod tests {
         assert_eq!(
             told,
             [
-                "the variable HELIOGRAPH_LISTN counts for nothing: there is no setting named `listn`; the nearest is \
+                "the variable HELIOGRAPH_LISTN has no effect: there is no setting named `listn`; the nearest is \
                  `listen`",
-                "the variable HELIOGRAPH_X counts for nothing: there is no setting named `x`; `heliograph config` lists \
+                "the variable HELIOGRAPH_X has no effect: there is no setting named `x`; `heliograph config` lists \
                  them",
             ]
         );
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(
             mistakes(&path).unwrap(),
             [
-                "line 1: the value of `brand` is no text in quotes, whole number, true or false",
+                "line 1: the value of `brand` must be a text in quotes, a whole number, `true` or `false`",
                 "line 3: `listen` was set in line 2 already",
                 "line 4: there is no setting named `agent_brust`; the nearest is `agent_burst`",
                 "line 5: streams must be at least 1",
@@ -386,7 +386,7 @@ mod tests {
         let folder = crate::testing::folder("config-errors");
         let path = folder.file("h.toml");
         for (text, part) in [
-            ("brand = svc2", "line 1: the value of `brand` is no text in quotes"),
+            ("brand = svc2", "line 1: the value of `brand` must be a text in quotes"),
             ("\nnonsense = 1", "line 2: there is no setting named `nonsense`; `heliograph config` lists them"),
             ("# c\nagent_brust = 7", "line 2: there is no setting named `agent_brust`; the nearest is `agent_burst`"),
             ("Access-Log = true", "the nearest is `access_log`"),

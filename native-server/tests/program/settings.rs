@@ -40,7 +40,7 @@ fn a_variable_that_is_no_setting_is_told_at_the_start() {
     command.args(["--listen", "nowhere:0"]).env("HELIOGRAPH_LISTN", "127.0.0.1:0");
     let output = command.output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains(" WARN heliograph::cli::serve the variable HELIOGRAPH_LISTN counts for nothing: "), "{told}");
+    assert!(told.contains(" WARN heliograph::cli::serve the variable HELIOGRAPH_LISTN has no effect: "), "{told}");
     assert!(told.contains("cannot listen on nowhere:0: "), "{told}");
     let (_folder, path, config) = with_config("variable", "log_level = \"warn\"\n");
     let mut command = heliograph(&path);
@@ -49,7 +49,7 @@ fn a_variable_that_is_no_setting_is_told_at_the_start() {
     assert!(output.status.success());
     assert_eq!(
         String::from_utf8(output.stderr).unwrap(),
-        "warning: the variable HELIOGRAPH_LISTN counts for nothing: there is no setting named `listn`; the nearest is \
+        "warning: the variable HELIOGRAPH_LISTN has no effect: there is no setting named `listn`; the nearest is \
          `listen`\n"
     );
     assert!(run(&path, &["config"]).status.success());
