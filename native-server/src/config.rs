@@ -373,6 +373,7 @@ mod tests {
             mistakes(&path).unwrap(),
             [
                 "line 1: the value of `brand` must be a text in quotes, a whole number, `true` or `false`",
+                "line 2: listen must be an address with a port, such as 127.0.0.1:8787, not \"a\"",
                 "line 3: `listen` was set in line 2 already",
                 "line 4: there is no setting named `agent_brust`; the nearest is `agent_burst`",
                 "line 5: streams must be at least 1",
