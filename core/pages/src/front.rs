@@ -72,7 +72,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         sources: sources
             .iter()
             .map(|row| {
-                (row.text("source").to_owned(), w.number(row.count("measurements")), w.day(row.text("last_seen")))
+                (w.source(row.text("source")), w.number(row.count("measurements")), w.day(row.text("last_seen")))
             })
             .collect(),
     };
@@ -81,8 +81,11 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         frame: Frame::new(cx, w, "/", w.t("front.title")).feed(feed.0, feed.1),
         w,
         countries: countries(w),
-        reason: index.said(w.0, "reason"),
-        map_alt: w.count("front.map_alt", scored.len() as u64),
+        reason: answer::for_visitors(&index.said(w.0, "reason")),
+        map_alt: match w.count("front.map_alt", scored.len() as u64) {
+            alt if scored.is_empty() => alt,
+            alt => format!("{alt} {}", w.t("front.map_table")),
+        },
         scored,
         incidents: incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect(),
         measured,
