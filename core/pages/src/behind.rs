@@ -205,13 +205,13 @@ fn some(rows: Vec<Answer<'static>>) -> Vec<Answer<'static>> {
     let is_blocked = |row: &Answer| row.text("vote") == "blocked";
     let blocked = rows.iter().filter(|row| is_blocked(row)).count().min(BLOCKED);
     let (mut blocked, mut others) = (blocked, MEASUREMENTS - blocked);
-    let mut take = |row: &Answer| {
+    let take = |row: &Answer| {
         let left = if is_blocked(row) && blocked > 0 { &mut blocked } else { &mut others };
         let taken = *left > 0;
         *left = left.saturating_sub(1);
         taken
     };
-    rows.into_iter().filter(|row| take(row)).collect()
+    rows.into_iter().filter(take).collect()
 }
 
 fn measurement(row: &Answer, w: Words) -> Measurement {

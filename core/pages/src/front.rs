@@ -1,8 +1,8 @@
 //! The front page: the question, the map, the latest incidents, and what was measured by whom.
 
 use askama::Template;
-use engine::Result;
 use engine::http::{Cx, Response, encoded};
+use engine::{Error, Result};
 use facts::folding;
 use facts::sentence::Language;
 use facts::starter::Country;
@@ -108,9 +108,12 @@ fn scored(row: &answer::Answer, w: Words) -> Scored {
 /// Leads from the form to the page that answers it.
 pub async fn question(cx: Cx, language: Language) -> Result<Response> {
     let w = Words(language);
-    let text =
-        |name: &str| Ok::<_, engine::Error>(cx.query(name)?.map(|text| text.trim().to_owned()).unwrap_or_default());
+    let text = |name: &str| Ok::<_, Error>(cx.query(name)?.map(|text| text.trim().to_owned()).unwrap_or_default());
     let (site, country) = (text("site")?, text("country")?);
+    // A name without a letter or a digit is no part of an address: `..` would lead elsewhere.
+    if !site.is_empty() && !bare(&site).contains(char::is_alphanumeric) {
+        return Err(Error::bad_request("What was asked about names no site or service."));
+    }
     let to = match (site.as_str(), country.as_str()) {
         ("", "") => w.to("/"),
         ("", country) => w.to(&format!("/country/{}", encoded(country))),

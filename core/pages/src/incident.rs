@@ -364,3 +364,30 @@ pub async fn list(cx: &Cx, w: Words) -> Result<Page> {
     };
     Ok(Page::of(&page)?.computed(!given.is_empty()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_text_that_was_cut_ends_at_a_word() {
+        let long = "word ".repeat(90);
+        assert!(whole(&format!("{long}hal")).ends_with("word …"));
+        assert!(whole(&format!("{long}whole.")).ends_with("whole."));
+        assert_eq!(whole("short tex"), "short tex");
+    }
+
+    #[test]
+    fn a_site_is_asked_about_an_incident_as_of_its_last_day() {
+        let incident = |status: &str, start: &str, end: Option<&str>| {
+            Answer::whole(json!({ "status": status, "startTime": start, "endTime": end, "title": "T" }))
+        };
+        let over = incident("resolved", "2023-11-08T00:00:00.000Z", Some("2023-11-24T00:00:00.000Z"));
+        assert_eq!(days(&over), "?since=2023-11-01&as_of=2023-11-24");
+        let long = incident("resolved", "2021-11-08T00:00:00.000Z", Some("2023-11-24T00:00:00.000Z"));
+        assert_eq!(days(&long), "?as_of=2023-11-24");
+        assert_eq!(days(&incident("active", "2023-11-08T00:00:00.000Z", None)), "");
+        assert_eq!((titled(&over).as_str(), titled(&long).as_str()), ("T, 2023", "T, 2021–2023"));
+    }
+}

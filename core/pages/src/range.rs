@@ -133,10 +133,8 @@ impl Range {
         let mut range = Range::of(cx, moment.unwrap_or_else(|| cx.now()))?;
         if let Some(moment) = moment {
             let end = Range::last(1, moment).until;
-            range = match range.since < end {
-                true => Range { until: range.until.min(end), ..range },
-                false => Range::last(DAYS, moment),
-            };
+            let begun = range.since < end;
+            range = if begun { Range { until: range.until.min(end), ..range } } else { Range::last(DAYS, moment) };
         }
         match last {
             Some(last) if last < range.since && !range.chosen && cx.query("days")?.is_none() => {
