@@ -234,7 +234,7 @@ fn facts(check: &Answer, w: Words) -> Vec<(String, String)> {
         _ => {}
     }
     add("check.stale", w.day(check.text("staleSince")));
-    add("check.methods", check.texts("methods").join(", "));
+    add("check.methods", w.ways(&check.texts("methods")));
     add(
         "check.reason",
         if check.text("reason") == "site_down" { w.t("reason.site_down").to_owned() } else { String::new() },

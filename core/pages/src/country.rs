@@ -202,7 +202,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
 /// A site that measurements say is blocked: its name, the share of blocked votes, and how.
 fn blocked(row: &Answer, w: Words) -> (String, String, String) {
     let rate = w.percent(row.number("blockRate").unwrap_or_default());
-    (row.text("domain").to_owned(), rate, row.text("method").to_owned())
+    (row.text("domain").to_owned(), rate, w.way(row.text("method")))
 }
 
 /// The platforms, blocked ones first. One that only a list says is blocked is marked so.

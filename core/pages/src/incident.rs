@@ -246,7 +246,7 @@ fn facts(incident: &Answer, w: Words) -> Vec<(String, String)> {
         add("check.networks_blocked", w.with("check.of_networks", &networks));
     }
     add("check.measurements", w.number(incident.count("measurementCount")));
-    add("check.methods", incident.texts("blockingMethods").join(", "));
+    add("check.methods", w.ways(&incident.texts("blockingMethods")));
     add("incident.networks", incident.texts("affectedAsns").join(", "));
     add("incident.areas", incident.texts("areas").join(", "));
     add("check.sources", w.sources(&incident.texts("sources")));

@@ -66,6 +66,16 @@ impl Words {
         ids.iter().map(|id| self.source(id)).collect::<Vec<_>>().join(", ")
     }
 
+    /// How something is blocked, in words, with the name that the interface gives it.
+    pub fn way(self, name: &str) -> String {
+        let code = format!("way.{name}");
+        if self.has(&code) { format!("{} ({})", self.t(&code), self.apart(name)) } else { name.to_owned() }
+    }
+
+    pub fn ways(self, names: &[String]) -> String {
+        names.iter().map(|name| self.way(name)).collect::<Vec<_>>().join("; ")
+    }
+
     /// The day of a time of the interface.
     pub fn day(self, time: &str) -> String {
         time.get(..10).map_or_else(|| time.to_owned(), |day| self.0.date(day))
