@@ -82,7 +82,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
                 last: last(row, w),
             })
             .collect(),
-        last: newest(&rows, w),
+        last: newest(&answer, &rows, w),
         lead: w.with(
             "site.lead",
             &[
@@ -106,8 +106,12 @@ fn last(row: &Answer, w: Words) -> String {
     if is_measured(row) { day } else { format!("{}: {day}", w.t("check.list_date")) }
 }
 
-/// The last day on which somebody measured the site in a country that blocks it. Days of lists are none of these.
-fn newest(rows: &[Answer], w: Words) -> String {
+/// When the site was last measured anywhere. The date of a list that a block rests on is no such day.
+fn newest(answer: &Answer, rows: &[Answer], w: Words) -> String {
+    let last = answer.text("lastChecked");
+    if !rows.iter().any(|row| !is_measured(row) && row.text("last_checked") == last) {
+        return w.day(last);
+    }
     let measured = rows.iter().filter(|row| is_measured(row)).map(|row| row.text("last_checked"));
     w.day(measured.max().unwrap_or_default())
 }
