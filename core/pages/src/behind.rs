@@ -56,49 +56,63 @@ pub struct Measurement {
 /// A rule: its name, what it means, how often it decided, and its weight.
 pub type Rule = (String, String, u64, String);
 
-/// The networks of an answer and how many there are in all: blocked ones first, as the sentence counts them.
+/// The networks of an answer and how many there are in all: blocked ones first. Each stands once, with what the part says
+/// that decides, because the sentence counts this one.
 pub fn networks(check: &Answer, w: Words) -> (Vec<Network>, usize) {
     let roles = check.list("/explanation/roles");
+    let deciding = deciding(check, &roles);
     let mut found: BTreeMap<u64, Vec<(&Answer, Answer)>> = BTreeMap::new();
     for role in &roles {
         for network in role.list("networks") {
             found.entry(network.count("asn")).or_default().push((role, network));
         }
     }
-    let mut all: Vec<Network> = found.values().map(|parts| one_network(parts, w)).collect();
+    let mut all: Vec<Network> = found.values().filter_map(|parts| one_network(parts, deciding, w)).collect();
     all.sort_by(|one, other| one.order.cmp(&other.order));
     let count = all.len();
     all.truncate(NETWORKS);
     (all, count)
 }
 
-/// A network by what its parts say. The service is blocked on it where a part is that the service cannot do without.
-fn one_network(parts: &[(&Answer, Answer)], w: Words) -> Network {
-    let needed: Vec<&(&Answer, Answer)> = parts.iter().filter(|(role, _)| role.is("essential")).collect();
-    let deciding = if needed.is_empty() { parts.iter().collect() } else { needed };
-    let any = |status: &str| deciding.iter().any(|(_, network)| network.text("status") == status);
-    let (status, place) = match (any("blocked"), any("accessible")) {
-        (true, _) => ("blocked", 0),
-        (_, true) => ("accessible", 1),
-        _ => ("unknown", 2),
+/// The part of a service whose networks the sentence counts: a needed one of the same status and the same numbers.
+fn deciding<'a>(check: &'a Answer, roles: &'a [Answer]) -> &'a str {
+    let counted = |role: &Answer, statuses: &[&str]| {
+        role.list("networks").iter().filter(|network| statuses.contains(&network.text("status"))).count() as u64
     };
-    let sum = |name: &str| parts.iter().map(|(_, network)| network.count(name)).sum::<u64>();
-    let probability = deciding.iter().filter_map(|(_, network)| network.number("p_blocked")).fold(0.0, f64::max);
-    let text = |name: &str| parts.iter().map(|(_, network)| network.text(name)).find(|text| !text.is_empty());
-    let (votes, blocked) = (sum("votes"), sum("blocked_votes"));
-    Network {
-        asn: parts.first().map(|(_, network)| network.count("asn")).unwrap_or_default(),
-        name: text("name").unwrap_or_default().to_owned(),
+    let is_counted = |role: &&Answer| {
+        role.text("status") == check.text("status")
+            && counted(role, &["blocked"]) == check.count("networksBlocked")
+            && counted(role, &["blocked", "accessible"]) == check.count("networksTested")
+    };
+    let needed = || roles.iter().filter(|role| role.is("essential"));
+    let found = needed().find(is_counted).or_else(|| needed().next()).or_else(|| roles.first());
+    found.map(|role| role.text("key")).unwrap_or_default()
+}
+
+/// A network by what its parts say: the deciding one, or the first where that was not measured.
+fn one_network(parts: &[(&Answer, Answer)], deciding: &str, w: Words) -> Option<Network> {
+    let shown = parts.iter().find(|(role, _)| role.text("key") == deciding).or_else(|| parts.first());
+    let network = &shown?.1;
+    let status = network.text("status");
+    let (votes, blocked) = (network.count("votes"), network.count("blocked_votes"));
+    let place = match status {
+        "blocked" => 0,
+        "accessible" => 1,
+        _ => 2,
+    };
+    Some(Network {
+        asn: network.count("asn"),
+        name: network.text("name").to_owned(),
         status: status.to_owned(),
         word: w.value("status", status),
         votes,
         blocked,
-        probability: w.percent(probability),
-        carries: parts.iter().any(|(_, network)| network.is("carries")),
+        probability: w.percent(network.number("p_blocked").unwrap_or_default()),
+        carries: network.is("carries"),
         // A network with one part has no need to name it.
         parts: if parts.len() > 1 { parts.iter().map(|part| one_part(part, w)).collect() } else { Vec::new() },
         order: (place, Reverse(blocked), Reverse(votes)),
-    }
+    })
 }
 
 fn one_part((role, network): &(&Answer, Answer), w: Words) -> String {
@@ -232,19 +246,24 @@ mod tests {
 
     #[test]
     fn a_network_stands_once_with_its_parts_and_blocked_ones_stand_first() {
-        let network = |asn: u64, status: &str, votes: u64, blocked: u64| json!({ "asn": asn, "name": "N", "status": status, "votes": votes, "blocked_votes": blocked, "p_blocked": 0.1 });
-        let check = Answer::whole(json!({ "explanation": { "roles": [
-            { "key": "telegram/pool", "essential": true,
+        let network = |asn: u64, status: &str, votes: u64, blocked: u64| json!({ "asn": asn, "status": status, "votes": votes, "blocked_votes": blocked, "p_blocked": 0.1 });
+        let check =
+            Answer::whole(json!({ "status": "blocked", "networksBlocked": 1, "networksTested": 2, "explanation":
+            { "roles": [
+            { "key": "telegram.org", "essential": true, "status": "blocked", "networks": [network(1, "blocked", 7, 7)],
+                "rules": [] },
+            { "key": "telegram/pool", "essential": true, "status": "blocked",
                 "networks": [network(1, "accessible", 90, 40), network(2, "blocked", 5, 5)],
                 "rules": [{ "rule": "tls.valid", "count": 2, "log10_lr": -1.0 }] },
-            { "key": "web.telegram.org", "essential": true, "networks": [network(1, "accessible", 10, 0)],
+            { "key": "web.telegram.org", "essential": true, "status": "accessible",
+                "networks": [network(1, "accessible", 10, 0)],
                 "rules": [{ "rule": "tls.valid", "count": 3, "log10_lr": -0.5 }] },
         ] } }));
         let w = Words(Language::English);
         let (networks, all) = networks(&check, w);
         let shown: Vec<_> = networks.iter().map(|one| (one.asn, one.votes, one.blocked, one.parts.len())).collect();
-        assert_eq!((shown, all), (vec![(2, 5, 5, 0), (1, 100, 40, 2)], 2));
-        assert!(networks[1].parts[0].starts_with("data centres"), "{:?}", networks[1].parts);
+        assert_eq!((shown, all), (vec![(2, 5, 5, 0), (1, 90, 40, 3)], 2));
+        assert!(networks[1].parts[1].starts_with("data centres"), "{:?}", networks[1].parts);
         let rules = rules(&check, w);
         assert_eq!((rules.len(), rules[0].2, rules[0].3.as_str()), (1, 5, "-1.00 … -0.50"));
     }
