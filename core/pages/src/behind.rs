@@ -56,8 +56,8 @@ pub struct Measurement {
 /// A rule: its name, what it means, how often it decided, and its weight.
 pub type Rule = (String, String, u64, String);
 
-/// The networks of an answer and how many there are in all: blocked ones first. Each stands once, with what the part says
-/// that decides, because the sentence counts this one.
+/// The networks of an answer and how many there are in all: blocked ones first. Each stands once, with what the
+/// deciding part says, because the sentence counts this one.
 pub fn networks(check: &Answer, w: Words) -> (Vec<Network>, usize) {
     let roles = check.list("/explanation/roles");
     let deciding = deciding(check, &roles);
@@ -270,10 +270,11 @@ mod tests {
 
     #[test]
     fn blocked_measurements_are_among_those_shown() {
-        let row = |hour: usize, vote: &str| Answer::whole(json!({ "time": format!("{hour:03}"), "vote": vote }));
-        let mut rows: Vec<_> =
-            (0..50).rev().map(|hour| row(hour, if hour == 3 { "blocked" } else { "clear" })).collect();
-        rows = some(rows);
+        let row = |hour: usize| {
+            let vote = if hour == 3 { "blocked" } else { "clear" };
+            Answer::whole(json!({ "time": format!("{hour:03}"), "vote": vote }))
+        };
+        let rows = some((0..50).rev().map(row).collect());
         assert_eq!((rows.len(), rows[0].text("time"), rows[19].text("time")), (20, "049", "003"));
     }
 }
