@@ -244,9 +244,12 @@ mod tests {
     use facts::sentence::Language;
     use serde_json::json;
 
+    fn network(asn: u64, status: &str, votes: u64, blocked: u64) -> serde_json::Value {
+        json!({ "asn": asn, "status": status, "votes": votes, "blocked_votes": blocked, "p_blocked": 0.1 })
+    }
+
     #[test]
     fn a_network_stands_once_with_its_parts_and_blocked_ones_stand_first() {
-        let network = |asn: u64, status: &str, votes: u64, blocked: u64| json!({ "asn": asn, "status": status, "votes": votes, "blocked_votes": blocked, "p_blocked": 0.1 });
         let check =
             Answer::whole(json!({ "status": "blocked", "networksBlocked": 1, "networksTested": 2, "explanation":
             { "roles": [
