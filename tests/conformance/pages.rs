@@ -16,6 +16,7 @@ cases![
     every_page_that_pages_link_to_is_whole_in_every_language,
     pages_are_safe_to_open,
     a_country_a_site_and_an_incident_that_are_not_there_have_a_page_that_says_so,
+    a_moment_stays_with_the_reader_at_every_click,
     what_is_asked_of_the_past_is_not_kept_and_not_listed,
     images_and_badges_are_images,
     an_operation_of_the_interface_has_a_page_with_a_request_to_paste,
@@ -60,6 +61,11 @@ fn the_form_of_the_first_page_leads_to_the_answer_without_scripts(suite: &Suite)
     ] {
         let answer = client.get(&format!("/is-it-blocked?{query}"));
         assert_eq!((answer.status, answer.header("location")), (303, Some(to)), "{query}");
+    }
+    for site in ["..", "%2F%2F%2F", "https%3A%2F%2F"] {
+        let asked_again = client.get(&format!("/fr/is-it-blocked?site={site}&country=KE"));
+        expect_page(&asked_again, 400, "fr");
+        assert!(asked_again.text().contains("action=\"/fr/is-it-blocked\""), "{site}: {}", asked_again.text());
     }
     let french = client.get("/fr/is-it-blocked?site=telegram&country=KE");
     assert_eq!(french.header("location"), Some("/fr/site/telegram/KE"));
@@ -200,11 +206,51 @@ fn a_country_a_site_and_an_incident_that_are_not_there_have_a_page_that_says_so(
     ] {
         expect_page(&client.get(path), status, language);
     }
+    // What lies beside the pages has a page too, or leads to one.
+    for (path, language) in
+        [("/fr/nothing", "fr"), ("/ar/country", "ar"), ("/country", "en"), ("/site", "en"), ("/incident", "en")]
+    {
+        let answer = client.get(path);
+        expect_page(&answer, 404, language);
+        assert!(answer.text().contains("name=\"site\""), "{path} asks no further: {}", answer.text());
+    }
+    for (path, to) in [
+        ("/fr/", "/fr"),
+        ("/country/KE/", "/country/KE"),
+        ("/fr/site/telegram/KE/?days=30", "/fr/site/telegram/KE?days=30"),
+        ("/incidents/", "/incidents"),
+        ("/docs/", "/docs"),
+        ("//fr//x.example/", "/fr//x.example"),
+    ] {
+        let answer = client.get(path);
+        assert_eq!((answer.status, answer.header("location")), (308, Some(to)), "{path}");
+    }
     // Elsewhere errors are as they were.
     client.get("/index.html").expect_error(404, "NO_ROUTE");
-    client.get("/fr/nothing").expect_error(404, "NO_ROUTE");
     let posted = client.send("POST", "/", Some("application/json"), b"{}");
     assert_eq!((posted.status, posted.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
+}
+
+fn a_moment_stays_with_the_reader_at_every_click(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    let then = "as_of=2024-03-12";
+    let site = page(&client, &format!("/site/{SITE}/{HALF_BLOCKED}?{then}"));
+    for part in ["?days=30&", "/country/", "/badge/", "/v1/accessibility/check"] {
+        let links = pages_of(&site);
+        assert!(links.iter().any(|to| to.contains(part) && to.contains(then)), "{part}: {links:?}");
+    }
+    let form = "type=\"hidden\" name=\"as_of\" value=\"2024-03-12\"";
+    let cited = format!("/site/{SITE}/{HALF_BLOCKED}?{then}</bdi>");
+    assert!(site.contains(form) && site.contains(&cited), "{site}");
+    let country = page(&client, &format!("/country/{HALF_BLOCKED}?{then}"));
+    let links = pages_of(&country);
+    assert!(links.iter().filter(|to| to.starts_with("/site/")).all(|to| to.contains(then)), "{links:?}");
+    assert!(!country.contains("id=\"forecast\""), "a forecast of today stands on a page of the past");
+    // A range on the page has its last day in it.
+    let range = page(&client, &format!("/site/{SITE}/{HALF_BLOCKED}?since=2024-03-01&to=2024-03-12"));
+    assert!(
+        range.contains("since=2024-03-01&#38;until=2024-03-13") || range.contains("since=2024-03-01&until=2024-03-13")
+    );
 }
 
 fn what_is_asked_of_the_past_is_not_kept_and_not_listed(suite: &Suite) {

@@ -1,6 +1,6 @@
 // Opens the pages of a server in a real browser: node run.mjs BASE_URL [FOLDER]
 //
-// Every page is looked at by axe in light and dark, narrow and wide, with scripts switched off for the page itself. A
+// Every page is looked at by axe in light and dark, from 320 pixels to wide, with scripts switched off for the page itself. A
 // journalist's questions are clicked through from the first page. With a folder, a picture of every page is written there.
 
 import { mkdirSync, readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ const EXECUTABLE = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const FIRST_VIEW = 60 * 1024;
 
 const PAGES = [
-  "/", "/country/KE", "/site/telegram.org", "/site/telegram/KE", "/incidents", "/open-data", "/method", "/about",
+  "/", "/country/KE", "/site/telegram.org", "/site/telegram.org/KE", "/site/telegram/KE", "/incidents", "/open-data", "/method", "/about",
   "/api-key", "/guide/journalist", "/guide/agent", "/country/ZZ",
 ];
 const ONLY_ENGLISH = ["/docs", "/docs/checkAccessibility"];
@@ -52,7 +52,7 @@ const incident = await fetch(`${base}/data/incidents?limit=1`).then((answer) => 
 const pages = [...PAGES, ...incident.incidents.map((one) => `/incident/${one.readableId}`)];
 
 for (const language of ["en", "ar", "fr"]) {
-  for (const [scheme, width] of [["light", 1280], ["dark", 360]]) {
+  for (const [scheme, width] of [["light", 1280], ["dark", 360], ["light", 320]]) {
     const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height: 900 } });
     const page = await context.newPage();
     page.on("console", (message) => message.type() === "error" && !message.text().includes("404") && fail(`${page.url()}: ${message.text()}`));

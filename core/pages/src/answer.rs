@@ -57,6 +57,13 @@ pub fn web_address(text: &str) -> String {
     if is_web { text.to_owned() } else { String::new() }
 }
 
+/// A text for visitors: without sentences that name a command of the program, which are for operators, and without the
+/// signs of code.
+pub fn for_visitors(text: &str) -> String {
+    let said = text.split_inclusive(". ").filter(|sentence| !sentence.contains("`heliograph "));
+    said.collect::<String>().trim().replace('`', "")
+}
+
 impl Answer<'static> {
     pub fn whole(value: Value) -> Self {
         Answer(Cow::Owned(value))
@@ -143,6 +150,13 @@ impl Answer<'_> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn visitors_are_told_no_commands() {
+        let text = "Nothing is measured. Newer ones are imported: `heliograph import x`. Ask with `as_of`.";
+        assert_eq!(for_visitors(text), "Nothing is measured. Ask with as_of.");
+        assert_eq!(for_visitors("All is well."), "All is well.");
+    }
 
     #[test]
     fn a_text_with_a_code_is_said_in_the_language_and_another_as_it_was_written() {

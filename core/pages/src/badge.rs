@@ -3,19 +3,26 @@
 use engine::Result;
 use engine::http::{Cx, Response, query};
 use engine::xml::escaped;
+use http::header::CACHE_CONTROL;
 
 use crate::answer;
 use crate::country::known;
 use crate::image::{name, svg};
+use crate::range::Moment;
 
 /// Width of a letter of the badge's font, about.
 const LETTER: usize = 7;
 
 pub async fn badge(cx: Cx) -> Result<Response> {
     let (site, code) = (name(&cx)?.to_owned(), known(cx.path("country")?)?);
-    let asked = query(&[("domain", Some(&site)), ("country", Some(code))]);
+    let moment = Moment::of(&cx)?;
+    let at = moment.as_ref().map(|moment| moment.at.as_str());
+    let asked = query(&[("domain", Some(&site)), ("country", Some(code)), ("as_of", at)]);
     let check = answer::ask(&cx, "/v1/accessibility/check", &asked).await?;
-    Ok(svg(&cx, image(&format!("{site} · {code}"), check.text("status"))))
+    let day = at.and_then(|at| at.get(..10)).map(|day| format!(" · {day}")).unwrap_or_default();
+    let badge = svg(&cx, image(&format!("{site} · {code}{day}"), check.text("status")));
+    // What is asked of the past is computed anew each time.
+    Ok(if moment.is_some() { badge.with(CACHE_CONTROL, "no-store") } else { badge })
 }
 
 /// The badge of a label and a status.

@@ -1,18 +1,21 @@
 //! A country: its score with what it rests on, what is blocked, incidents, forecast, networks.
 
 use askama::Template;
-use engine::http::{Cx, encoded, query};
+use engine::http::{Cx, encoded};
 use engine::{Error, Result, Timestamp};
 use facts::starter::Country;
 
 use crate::answer::{self, Answer, web_address};
-use crate::check::Range;
 use crate::incident::Line;
 use crate::page::{Frame, Page};
+use crate::range::{Moment, Range, Then};
 use crate::words::Words;
 
 /// Days before the last measurement that are counted by category.
 const CATEGORY_DAYS: i64 = 30;
+/// Networks and incidents that are shown.
+const NETWORKS: usize = 20;
+const INCIDENTS: u64 = 20;
 
 #[derive(Template)]
 #[template(path = "country.html")]
@@ -21,7 +24,7 @@ struct CountryPage {
     w: Words,
     code: String,
     name: String,
-    as_of: String,
+    then: Then,
     history_alt: String,
     score: Option<u64>,
     interval: String,
@@ -36,11 +39,33 @@ struct CountryPage {
     listed: Vec<Listed>,
     categories: Vec<Category>,
     categories_when: String,
-    platforms: Vec<(String, String, String, String)>,
-    incidents: Vec<Line>,
-    forecast: Forecast,
+    /// Platforms with a verdict, the blocked ones first, and those that nothing is known of.
+    platforms: Vec<Platform>,
+    unknown: Vec<Platform>,
+    scores: Vec<Score>,
+    /// Incidents by the year of their beginning, newest first.
+    years: Vec<(String, Vec<Line>)>,
+    incidents_shown: String,
+    /// The forecast, on a page about now.
+    forecast: Option<Forecast>,
     networks: Vec<Network>,
+    /// The day that the networks are of, where it is not the page's own.
+    networks_when: String,
     license: String,
+}
+
+struct Platform {
+    slug: String,
+    label: String,
+    word: String,
+    status: String,
+}
+
+/// A day in the table of the chart.
+struct Score {
+    date: String,
+    score: String,
+    incidents: u64,
 }
 
 /// What was measured of a category of sites.
@@ -80,95 +105,168 @@ pub fn known(code: &str) -> Result<&'static str> {
     country.map(|country| country.code).ok_or_else(|| Error::not_found(format!("No country has the code `{code}`.")))
 }
 
-pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
-    let code = known(cx.path("code")?)?;
-    let as_of = cx.query("as_of")?;
-    let past = query(&[("as_of", as_of.as_deref())]);
+/// What a page asks the program's routes.
+struct Asked {
+    moment: Option<Moment>,
+    country: Answer<'static>,
+    summary: Answer<'static>,
+    networks: Answer<'static>,
+    platforms: Answer<'static>,
+    incidents: Answer<'static>,
+    range: Range,
+    counted: Answer<'static>,
+    /// The scores of the last days, the forecast and how forecasts did: on a page about now.
+    history: Answer<'static>,
+    forecast: Option<(Answer<'static>, Answer<'static>)>,
+}
+
+async fn asked(cx: &Cx, code: &str) -> Result<Asked> {
+    let moment = Moment::of(cx)?;
+    let past = moment.as_ref().map(Moment::route).unwrap_or_default();
     let country = answer::ask(cx, &format!("/data/country/{code}"), &past).await?;
     let summary = answer::ask_if_any(cx, &format!("/v1/accessibility/country/{code}/summary"), &past).await?;
-    let networks = answer::ask_if_any(cx, &format!("/data/country/{code}/isps"), &past).await?;
+    let last = Timestamp::parse(country.text("/data/lastChecked"));
+    // Where nobody measured lately, the networks are those of the last measurement.
+    let of_networks = match (&moment, last) {
+        (None, Some(last)) if country.has("staleSince") => format!("as_of={last}"),
+        _ => past.clone(),
+    };
+    let networks = answer::ask_if_any(cx, &format!("/data/country/{code}/isps"), &of_networks).await?;
     let platforms = answer::ask_if_any(cx, &format!("/v1/platforms/country/{code}"), &past).await?;
-    let incidents = answer::ask(cx, "/data/incidents", &format!("country={code}&limit=20")).await?;
-    let forecast = answer::ask_if_any(cx, &format!("/v1/forecast/{code}/7day"), "").await?;
-    let range = Range::last(CATEGORY_DAYS, Timestamp::parse(country.text("/data/lastChecked")).unwrap_or(cx.now()));
+    let until = moment.as_ref().map(|moment| format!("&until={}", encoded(&moment.at))).unwrap_or_default();
+    let incidents = answer::ask(cx, "/data/incidents", &format!("country={code}&limit={INCIDENTS}{until}")).await?;
+    let range = Range::last(CATEGORY_DAYS, last.unwrap_or(cx.now()));
     let wanted = format!("probe_cc={code}&axis_x=category_code&{}", range.query());
     let counted = answer::ask_if_any(cx, "/api/v1/aggregation", &wanted).await?;
-    let record = answer::ask_if_any(cx, "/v1/atlas/prediction-track-record", "").await?;
-    let name = w.country(code);
-    let title = w.with("country.title", &[("country", code.into())]);
-    let feed =
-        (w.with("feed.country", &[("country", code.into())]), format!("/data/incidents/feed.atom?country={code}"));
-    let address = if past.is_empty() { format!("/country/{code}") } else { format!("/country/{code}?{past}") };
-    let data = country.part("data");
+    let (mut history, mut forecast) = (Answer::default(), None);
+    if moment.is_none() {
+        history = answer::ask_if_any(cx, &format!("/data/country/{code}/history"), "days=60").await?;
+        let risk = answer::ask_if_any(cx, &format!("/v1/forecast/{code}/7day"), "").await?;
+        forecast = Some((risk, answer::ask_if_any(cx, "/v1/atlas/prediction-track-record", "").await?));
+    }
+    Ok(Asked { moment, country, summary, networks, platforms, incidents, range, counted, history, forecast })
+}
+
+pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
+    let code = known(cx.path("code")?)?;
+    let asked = asked(cx, code).await?;
+    let then = Then::new(asked.moment.as_ref(), w);
+    let named = [("country", code.into())];
+    let feed = format!("/data/incidents/feed.atom?country={code}");
+    let frame = Frame::new(cx, w, format!("/country/{code}{}", then.link), w.with("country.title", &named))
+        .unlisted(asked.moment.is_some())
+        .feed(w.with("feed.country", &named), feed);
+    let data = asked.country.part("data");
+    let (unknown, platforms) = platforms(&asked.platforms, w).into_iter().partition(|one| one.status == "unknown");
+    let incidents = asked.incidents.list("incidents");
+    let computed = asked.moment.is_some();
     let page = CountryPage {
-        frame: Frame::new(cx, w, address, title.clone()).unlisted(as_of.is_some()).feed(feed.0, feed.1),
+        frame,
         w,
         code: code.to_owned(),
-        name,
-        as_of: match as_of.as_deref() {
-            Some(time) => w.with("check.as_of", &[("day", w.day(time).into())]),
-            None => String::new(),
-        },
-        history_alt: w.with("country.history_alt", &[("country", code.into())]),
+        name: w.country(code),
+        history_alt: w.with("country.history_alt", &named),
         score: data.has("score").then(|| data.count("score")),
         interval: data.interval(),
         grade: data.text("grade").to_owned(),
         level: if data.has("level") { w.value("level", data.text("level")) } else { String::new() },
-        reason: country.said(w.0, "reason"),
+        reason: answer::for_visitors(&asked.country.said(w.0, "reason")),
         components: data.list("components").iter().map(|part| component(part, w)).collect(),
-        measurements: summary.count("measurements"),
+        measurements: asked.summary.count("measurements"),
         networks_known: data.count("networks"),
         last: w.day(data.text("lastChecked")),
-        blocked: summary
-            .list("topBlocked")
-            .iter()
-            .map(|row| {
-                let rate = w.percent(row.number("blockRate").unwrap_or_default());
-                (row.text("domain").to_owned(), rate, row.text("method").to_owned())
-            })
-            .collect(),
+        blocked: asked.summary.list("topBlocked").iter().map(|row| blocked(row, w)).collect(),
         listed: data.list("listedBlocked").iter().map(|row| listed(row, w)).collect(),
-        categories: categories(&counted, w),
+        categories: categories(&asked.counted, w),
         categories_when: w.with(
             "country.categories_when",
-            &[("from", w.day(&range.first()).into()), ("to", w.day(&range.last_day()).into())],
+            &[("from", w.day(&asked.range.first()).into()), ("to", w.day(&asked.range.last_day()).into())],
         ),
-        platforms: platforms
-            .list("platforms")
-            .iter()
-            .map(|row| {
-                let text = |name: &str| row.text(name).to_owned();
-                (text("platform"), text("label"), w.value("status", row.text("status")), text("status"))
-            })
-            .collect(),
-        incidents: incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect(),
-        forecast: Forecast {
-            risk: match forecast.number("/summary/risk_7day") {
-                Some(risk) => w.with("country.risk", &[("risk", w.percent(risk).into())]),
-                None => String::new(),
-            },
-            model: forecast.text("model_version").to_owned(),
-            caveats: forecast.all_said(w.0, "caveats"),
-            record: record.said(w.0, "interpretation"),
-            history_until: match forecast.text("history_until") {
-                "" => String::new(),
-                until => w.with("country.history_until", &[("day", w.day(until).into())]),
-            },
+        platforms,
+        unknown,
+        scores: asked.history.list("timeline").iter().rev().map(|row| score(row, w)).collect(),
+        incidents_shown: w.shown(incidents.len() as u64, asked.incidents.count("total")),
+        years: years(&incidents, w),
+        forecast: asked.forecast.as_ref().map(|(risk, record)| forecast(risk, record, w)),
+        networks_when: match asked.networks.text("as_of") {
+            day if !day.is_empty() && !computed => w.with("check.as_of", &[("day", w.day(day).into())]),
+            _ => String::new(),
         },
-        networks: networks
-            .list("isps")
-            .iter()
-            .take(20)
-            .map(|row| Network {
-                asn: row.text("asn").to_owned(),
-                name: row.text("name").to_owned(),
-                measurements: row.count("measurements"),
-                rate: w.percent(row.number("block_rate").unwrap_or_default()),
-            })
-            .collect(),
-        license: country.text("effectiveLicense").to_owned(),
+        networks: asked.networks.list("isps").iter().take(NETWORKS).map(|row| network(row, w)).collect(),
+        license: asked.country.text("effectiveLicense").to_owned(),
+        then,
     };
-    Ok(Page::of(&page)?.computed(as_of.is_some()))
+    Ok(Page::of(&page)?.computed(computed))
+}
+
+/// A site that measurements say is blocked: its name, the share of blocked votes, and how.
+fn blocked(row: &Answer, w: Words) -> (String, String, String) {
+    let rate = w.percent(row.number("blockRate").unwrap_or_default());
+    (row.text("domain").to_owned(), rate, w.way(row.text("method")))
+}
+
+/// The platforms, blocked ones first. One that only a list says is blocked is marked so.
+fn platforms(answer: &Answer, w: Words) -> Vec<Platform> {
+    let one = |row: &Answer| {
+        let (status, word) = (row.text("status"), w.value("status", row.text("status")));
+        Platform {
+            slug: row.text("platform").to_owned(),
+            label: row.text("label").to_owned(),
+            word: match row.text("basis") {
+                "known_list" => format!("{word} ({})", w.t("country.by_list")),
+                _ => word,
+            },
+            status: status.to_owned(),
+        }
+    };
+    let mut all: Vec<Platform> = answer.list("platforms").iter().map(one).collect();
+    all.sort_by_key(|one| one.status != "blocked");
+    all
+}
+
+fn score(row: &Answer, w: Words) -> Score {
+    Score {
+        date: w.day(row.text("date")),
+        score: row.number("score").map_or_else(|| "–".to_owned(), |score| format!("{score:.0}")),
+        incidents: row.count("incidents"),
+    }
+}
+
+/// Incidents by the year of their beginning, as the route orders them.
+fn years(incidents: &[Answer], w: Words) -> Vec<(String, Vec<Line>)> {
+    let mut years: Vec<(String, Vec<Line>)> = Vec::new();
+    for incident in incidents {
+        let year = incident.text("startTime").get(..4).unwrap_or_default();
+        match years.last_mut() {
+            Some((last, lines)) if last == year => lines.push(Line::new(incident, w)),
+            _ => years.push((year.to_owned(), vec![Line::new(incident, w)])),
+        }
+    }
+    years
+}
+
+fn forecast(forecast: &Answer, record: &Answer, w: Words) -> Forecast {
+    let risk = forecast.number("/summary/risk_7day");
+    let until = forecast.text("history_until");
+    Forecast {
+        risk: risk.map(|risk| w.with("country.risk", &[("risk", w.percent(risk).into())])).unwrap_or_default(),
+        model: forecast.text("model_version").to_owned(),
+        caveats: forecast.all_said(w.0, "caveats"),
+        record: record.said(w.0, "interpretation"),
+        history_until: match until {
+            "" => String::new(),
+            until => w.with("country.history_until", &[("day", w.day(until).into())]),
+        },
+    }
+}
+
+fn network(row: &Answer, w: Words) -> Network {
+    Network {
+        asn: row.text("asn").to_owned(),
+        name: row.text("name").to_owned(),
+        measurements: row.count("measurements"),
+        rate: w.percent(row.number("block_rate").unwrap_or_default()),
+    }
 }
 
 fn component(part: &Answer, w: Words) -> (String, String, String) {

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use askama::Template;
-use engine::http::Cx;
+use engine::http::{Cx, encoded};
 use engine::{Error, Result};
 use serde_json::Value;
 
@@ -218,9 +218,12 @@ fn request(base: &str, line: &Line, parameters: &[&Value], keys: &[String], body
         let known = parameter.get("example").or_else(|| parameter.pointer("/schema/default"));
         let value = known.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         match text(parameter, "in") {
-            "path" => path = path.replace(&format!("{{{name}}}"), &value.unwrap_or_else(|| name.to_uppercase())),
+            "path" => {
+                let value = value.unwrap_or_else(|| name.to_uppercase());
+                path = path.replace(&format!("{{{name}}}"), &encoded(&value));
+            }
             "query" if parameter.get("required").and_then(Value::as_bool).unwrap_or_default() => {
-                query.push(format!("{name}={}", value.unwrap_or_else(|| name.to_uppercase())));
+                query.push(format!("{name}={}", encoded(&value.unwrap_or_else(|| name.to_uppercase()))));
             }
             _ => {}
         }
@@ -273,5 +276,8 @@ mod tests {
         let code = json!({ "name": "code", "in": "path", "example": "KE" });
         let text = request("https://h.example", &line, &[&code], &["X-API-Key".to_owned()], "");
         assert_eq!(text, "curl \\\n  -H 'X-API-Key: YOUR_KEY' \\\n  'https://h.example/data/country/KE'");
+        let words = json!({ "name": "q", "in": "query", "required": true, "example": "a b'&c" });
+        let text = request("https://h.example", &line, &[&code, &words], &[], "");
+        assert!(text.ends_with("/data/country/KE?q=a%20b%27%26c'"), "{text}");
     }
 }

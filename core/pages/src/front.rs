@@ -1,8 +1,8 @@
 //! The front page: the question, the map, the latest incidents, and what was measured by whom.
 
 use askama::Template;
-use engine::Result;
 use engine::http::{Cx, Response, encoded};
+use engine::{Error, Result};
 use facts::folding;
 use facts::sentence::Language;
 use facts::starter::Country;
@@ -72,7 +72,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         sources: sources
             .iter()
             .map(|row| {
-                (row.text("source").to_owned(), w.number(row.count("measurements")), w.day(row.text("last_seen")))
+                (w.source(row.text("source")), w.number(row.count("measurements")), w.day(row.text("last_seen")))
             })
             .collect(),
     };
@@ -81,8 +81,11 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         frame: Frame::new(cx, w, "/", w.t("front.title")).feed(feed.0, feed.1),
         w,
         countries: countries(w),
-        reason: index.said(w.0, "reason"),
-        map_alt: w.count("front.map_alt", scored.len() as u64),
+        reason: answer::for_visitors(&index.said(w.0, "reason")),
+        map_alt: match w.count("front.map_alt", scored.len() as u64) {
+            alt if scored.is_empty() => alt,
+            alt => format!("{alt} {}", w.t("front.map_table")),
+        },
         scored,
         incidents: incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect(),
         measured,
@@ -105,9 +108,12 @@ fn scored(row: &answer::Answer, w: Words) -> Scored {
 /// Leads from the form to the page that answers it.
 pub async fn question(cx: Cx, language: Language) -> Result<Response> {
     let w = Words(language);
-    let text =
-        |name: &str| Ok::<_, engine::Error>(cx.query(name)?.map(|text| text.trim().to_owned()).unwrap_or_default());
+    let text = |name: &str| Ok::<_, Error>(cx.query(name)?.map(|text| text.trim().to_owned()).unwrap_or_default());
     let (site, country) = (text("site")?, text("country")?);
+    // A name without a letter or a digit is no part of an address: `..` would lead elsewhere.
+    if !site.is_empty() && !bare(&site).contains(char::is_alphanumeric) {
+        return Err(Error::bad_request("What was asked about names no site or service."));
+    }
     let to = match (site.as_str(), country.as_str()) {
         ("", "") => w.to("/"),
         ("", country) => w.to(&format!("/country/{}", encoded(country))),

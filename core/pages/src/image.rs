@@ -13,15 +13,16 @@ use crate::chart::days::{self, Day};
 use crate::chart::grid::{self, Row};
 use crate::chart::line::{self, Point};
 use crate::chart::map;
-use crate::check::{NetworkDay, Range, by_day, by_network};
+use crate::check::{NetworkDay, by_day, by_network};
 use crate::country::known;
+use crate::range::Range;
 
 /// An image has a style of its own and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 /// Seconds for which any cache may keep an image.
 const FRESH: u32 = 300;
 /// Networks of a grid: those with most measurements.
-const NETWORKS: usize = 15;
+pub const NETWORKS: usize = 15;
 
 /// An SVG image, with validators.
 pub fn svg(cx: &Cx, image: String) -> Response {

@@ -8,8 +8,10 @@ use engine::{Result, Timestamp};
 use facts::sentence::Language;
 
 use crate::answer::{self, Answer, web_address};
-use crate::check::Range;
+use crate::country::known;
+use crate::front::countries;
 use crate::page::{Frame, Page};
+use crate::range::Range;
 use crate::words::Words;
 
 /// Incidents on a page of the list, and rows of evidence that are shown.
@@ -20,6 +22,8 @@ const EVIDENCE: &str = "50";
 const OTHERS: u32 = 6;
 /// Days from the beginning in which all measurements of the country are counted.
 const COUNTED: i64 = 7;
+/// Letters of a text of a source that imports keep at least.
+const CUT: usize = 400;
 
 /// An incident in a list.
 pub struct Line {
@@ -29,6 +33,8 @@ pub struct Line {
     pub country_name: String,
     pub status: String,
     pub status_word: String,
+    /// Whether its end is not known: it goes on, or nobody says that it ended.
+    pub is_open: bool,
     pub start: String,
     pub end: String,
     pub summary: String,
@@ -47,7 +53,11 @@ impl Line {
             country: incident.text("country").to_owned(),
             country_name: w.country(incident.text("country")),
             status: incident.text("status").to_owned(),
-            status_word: w.value("incident", incident.text("status")),
+            status_word: match (incident.text("status"), incident.is("endUnknown")) {
+                ("resolved", true) => w.t("incident.open").to_owned(),
+                (status, _) => w.value("incident", status),
+            },
+            is_open: incident.is("endUnknown") || !incident.has("endTime"),
             start: started(incident, w),
             end: ended(incident, w),
             summary: incident.said(w.0, "summary"),
@@ -76,14 +86,15 @@ struct IncidentPage {
     line: Line,
     description: String,
     occasion: String,
-    /// The days of the incident as a query, where charts can show them.
+    /// The days of the incident as a query of the page of a site.
     days: String,
     retracted: String,
     merged_into: String,
     facts: Vec<(String, String)>,
     not_known: Vec<String>,
     services: Vec<(String, String)>,
-    networks: Vec<(String, String, u64, u64)>,
+    /// Number, name, and blocked votes among the votes.
+    networks: Vec<(String, String, String)>,
     evidence: Vec<Evidence>,
     evidence_count: u64,
     independent: u64,
@@ -103,8 +114,7 @@ struct IncidentPage {
 struct Evidence {
     time: String,
     source: String,
-    kind: String,
-    signal: String,
+    what: String,
     asn: String,
     link: String,
 }
@@ -129,7 +139,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         frame: frame.about(line.summary.clone()).unlisted(version.is_some()),
         w,
         description: if description == incident.text("summary") { String::new() } else { description.to_owned() },
-        occasion: incident.text("occasion").to_owned(),
+        occasion: whole(incident.text("occasion")),
         days: days(&incident),
         retracted: incident.said(w.0, "retracted"),
         merged_into: incident.text("mergedInto").to_owned(),
@@ -141,12 +151,16 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             .iter()
             .map(|row| {
                 let asn = row.0.get("asn").map(|asn| asn.to_string().replace('"', "")).unwrap_or_default();
-                (asn, row.text("name").to_owned(), row.count("votes"), row.count("blocked"))
+                let votes = match row.count("votes") {
+                    0 => "–".to_owned(),
+                    votes => format!("{} / {votes}", row.count("blocked")),
+                };
+                (asn, row.text("name").to_owned(), votes)
             })
             .collect(),
         evidence_count: evidence.count("evidenceCount"),
         independent: evidence.count("/corroboration/independentSources"),
-        other_sources: evidence.texts("/corroboration/sources"),
+        other_sources: evidence.texts("/corroboration/sources").iter().map(|source| w.source(source)).collect(),
         incidents,
         power,
         evidence: list.iter().map(|row| one_evidence(row, w)).collect(),
@@ -188,15 +202,29 @@ async fn beside(cx: &Cx, incident: &Answer<'_>, w: Words) -> Result<(Vec<Line>, 
     Ok((others, w.with(code, &[days, counts].concat())))
 }
 
-/// Days that charts show of an incident: those from its beginning to its end, with a week around.
+/// How the page of a site is asked about an incident: as of its last day if it is over, so that its networks and rules
+/// are shown, with charts from a week before its beginning.
 fn days(incident: &Answer) -> String {
     let time = |name: &str| Timestamp::parse(incident.text(name));
     let (Some(start), Some(end)) = (time("startTime"), time("endTime")) else { return String::new() };
-    let (start, end) = (start.plus(-7 * DAY), end.plus(8 * DAY));
-    if end.since(start) > 366 * DAY {
-        return String::new();
+    let (start, last) = (start.plus(-7 * DAY), end.to_date_text());
+    let over = incident.text("status") != "active";
+    let short = end.since(start) < 360 * DAY;
+    match (over, short) {
+        (true, true) => format!("?since={}&as_of={last}", start.to_date_text()),
+        (true, false) => format!("?as_of={last}"),
+        (false, true) => format!("?since={}", start.to_date_text()),
+        (false, false) => String::new(),
     }
-    format!("?since={}&until={}", start.to_date_text(), end.to_date_text())
+}
+
+/// A text of a source, which imports cut where it is long: then it ends at a word, with an ellipsis.
+fn whole(text: &str) -> String {
+    let cut = text.chars().count() >= CUT && !text.ends_with(['.', '!', '?', '…', '"', ')', '”']);
+    match text.rsplit_once(' ') {
+        Some((words, _)) if cut => format!("{words} …"),
+        _ => text.to_owned(),
+    }
 }
 
 fn facts(incident: &Answer, w: Words) -> Vec<(String, String)> {
@@ -218,20 +246,25 @@ fn facts(incident: &Answer, w: Words) -> Vec<(String, String)> {
         add("check.networks_blocked", w.with("check.of_networks", &networks));
     }
     add("check.measurements", w.number(incident.count("measurementCount")));
-    add("check.methods", incident.texts("blockingMethods").join(", "));
+    add("check.methods", w.ways(&incident.texts("blockingMethods")));
     add("incident.networks", incident.texts("affectedAsns").join(", "));
     add("incident.areas", incident.texts("areas").join(", "));
-    add("check.sources", incident.texts("sources").join(", "));
+    add("check.sources", w.sources(&incident.texts("sources")));
     facts
 }
 
 fn one_evidence(row: &Answer, w: Words) -> Evidence {
     let link = [row.text("permalink"), row.text("sourceUrl")].map(web_address);
+    let (kind, signal) = (row.text("kind"), row.text("signalType"));
+    let said = w.value("evidence", kind);
     Evidence {
         time: w.day(row.text("observedAt")),
-        source: row.text("source").to_owned(),
-        kind: w.value("evidence", row.text("kind")),
-        signal: row.text("signalType").to_owned(),
+        source: w.source(row.text("source")),
+        what: if signal.is_empty() || signal == kind {
+            said
+        } else {
+            format!("{said}: {}", w.value("evidence", signal))
+        },
         asn: row.text("asn").to_owned(),
         link: link.into_iter().find(|link| !link.is_empty()).unwrap_or_default(),
     }
@@ -241,10 +274,21 @@ fn one_version(row: &Answer, w: Words) -> (u64, String, String, String) {
     (row.count("version"), w.day(row.text("at")), w.value("action", row.text("action")), row.said(w.0, "reason"))
 }
 
+/// The title with the years of the event: a place sees the same again.
+fn titled(incident: &Answer) -> String {
+    let year = |name: &str| incident.text(name).get(..4).unwrap_or_default().to_owned();
+    let years = match (year("startTime"), year("endTime")) {
+        (start, end) if end.is_empty() || start == end => start,
+        (start, end) => format!("{start}\u{2013}{end}"),
+    };
+    format!("{}, {years}", incident.text("title"))
+}
+
 /// The incident in five formats of citation. The style of a citation is English everywhere.
 async fn citations(cx: &Cx, incident: &Answer<'_>) -> Result<Vec<(String, String)>> {
     let text = |name: &str| incident.text(name).to_owned();
-    let (title, id, url, version) = (text("title"), text("readableId"), text("citationUrl"), incident.count("version"));
+    let (title, id, url, version) =
+        (titled(incident), text("readableId"), text("citationUrl"), incident.count("version"));
     let year = text("updatedAt").get(..4).unwrap_or_default().to_owned();
     let (updated, today) = (text("updatedAt").get(..10).unwrap_or_default().to_owned(), cx.now().to_date_text());
     let english = |date: &str| Language::English.date(date);
@@ -276,36 +320,74 @@ struct ListPage {
     frame: Frame,
     w: Words,
     words: String,
+    /// The country that is chosen, and all to choose from.
+    country: String,
+    countries: Vec<(String, String)>,
     total: u64,
     incidents: Vec<Line>,
     next: String,
     before: String,
 }
 
-/// All incidents, newest first, or those that some words find.
+/// All incidents, newest first, or those of a country, or those that some words find.
 pub async fn list(cx: &Cx, w: Words) -> Result<Page> {
     let words = cx.query("q")?.unwrap_or_default();
     let from: u64 = cx.query("from")?.and_then(|text| text.parse().ok()).unwrap_or_default();
+    let country = cx.query("country")?.unwrap_or_default();
     let searched = Some(words.as_str()).filter(|words| !words.is_empty());
+    let chosen = Some(country.as_str()).filter(|code| !code.is_empty()).map(known).transpose()?;
     let (limit, offset) = (ON_A_PAGE.to_string(), from.to_string());
-    let asked = query(&[("q", searched), ("limit", Some(&limit)), ("offset", Some(&offset))]);
+    let asked = query(&[("q", searched), ("country", chosen), ("limit", Some(&limit)), ("offset", Some(&offset))]);
     let found = answer::ask(cx, "/data/incidents", &asked).await?;
     let at = |from: u64| {
         let from = from.to_string();
-        format!("{}?{}", w.to("/incidents"), query(&[("q", searched), ("from", Some(&from))]))
+        format!("{}?{}", w.to("/incidents"), query(&[("q", searched), ("country", chosen), ("from", Some(&from))]))
     };
     let total = found.count("total");
     let feed = (w.t("feed.all").to_owned(), "/data/incidents/feed.atom".to_owned());
     let given = &cx.request.query;
     let path = if given.is_empty() { "/incidents".to_owned() } else { format!("/incidents?{given}") };
+    let title = match chosen {
+        Some(code) => w.with("feed.country", &[("country", code.into())]),
+        None => w.t("incidents.title").to_owned(),
+    };
     let page = ListPage {
-        frame: Frame::new(cx, w, path, w.t("incidents.title")).unlisted(!given.is_empty()).feed(feed.0, feed.1),
+        frame: Frame::new(cx, w, path, title).unlisted(!given.is_empty()).feed(feed.0, feed.1),
         w,
         total,
         incidents: found.list("incidents").iter().map(|incident| Line::new(incident, w)).collect(),
         next: if from + ON_A_PAGE < total { at(from + ON_A_PAGE) } else { String::new() },
         before: if from > 0 { at(from.saturating_sub(ON_A_PAGE)) } else { String::new() },
+        country: chosen.unwrap_or_default().to_owned(),
+        countries: countries(w),
         words,
     };
     Ok(Page::of(&page)?.computed(!given.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_text_that_was_cut_ends_at_a_word() {
+        let long = "word ".repeat(90);
+        assert!(whole(&format!("{long}hal")).ends_with("word …"));
+        assert!(whole(&format!("{long}whole.")).ends_with("whole."));
+        assert_eq!(whole("short tex"), "short tex");
+    }
+
+    #[test]
+    fn a_site_is_asked_about_an_incident_as_of_its_last_day() {
+        let incident = |status: &str, start: &str, end: Option<&str>| {
+            Answer::whole(json!({ "status": status, "startTime": start, "endTime": end, "title": "T" }))
+        };
+        let over = incident("resolved", "2023-11-08T00:00:00.000Z", Some("2023-11-24T00:00:00.000Z"));
+        assert_eq!(days(&over), "?since=2023-11-01&as_of=2023-11-24");
+        let long = incident("resolved", "2021-11-08T00:00:00.000Z", Some("2023-11-24T00:00:00.000Z"));
+        assert_eq!(days(&long), "?as_of=2023-11-24");
+        assert_eq!(days(&incident("active", "2023-11-08T00:00:00.000Z", None)), "");
+        assert_eq!((titled(&over).as_str(), titled(&long).as_str()), ("T, 2023", "T, 2021–2023"));
+    }
 }

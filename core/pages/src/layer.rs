@@ -8,7 +8,7 @@ use crate::{
     about, badge, check, country, data, docs, front, guide, image, incident, key, method, page, site, sitemap, style,
 };
 
-pub const LAYER: Layer = Layer { routes: &[PAGES, FILES], ..Layer::EMPTY };
+pub const LAYER: Layer = Layer { routes: &[PAGES, BESIDE, FILES], ..Layer::EMPTY };
 
 /// A page in every language: English at its path, the others below the tag of their language.
 macro_rules! pages {
@@ -36,6 +36,13 @@ macro_rules! said {
     };
 }
 
+/// Addresses beside those of pages, in English: with a slash at the end, or without the last part.
+macro_rules! beside {
+    ($($path:literal)+) => {
+        &[$(said!(Route::page, $path, Language::English, page::beside),)+]
+    };
+}
+
 const PAGES: &[Route] = pages! {
     "/" "/fr" "/ar" => front::page;
     "/country/{code}" "/fr/country/{code}" "/ar/country/{code}" => country::page;
@@ -50,7 +57,20 @@ const PAGES: &[Route] = pages! {
     "/api-key" "/fr/api-key" "/ar/api-key" => key::page;
 };
 
+const BESIDE: &[Route] = beside! {
+    "/country" "/country/" "/country/{code}/"
+    "/site" "/site/" "/site/{domain}/" "/site/{domain}/{country}/"
+    "/incident" "/incident/" "/incident/{id}/" "/incidents/"
+    "/guide" "/guide/" "/guide/{reader}/"
+    "/open-data/" "/method/" "/about/" "/api-key/" "/docs/" "/docs/{operation}/"
+};
+
 const FILES: &[Route] = &[
+    // All that is below a language is an address of pages.
+    said!(Route::page, "/fr/", Language::French, page::beside),
+    said!(Route::page, "/fr/{*rest}", Language::French, page::beside),
+    said!(Route::page, "/ar/", Language::Arabic, page::beside),
+    said!(Route::page, "/ar/{*rest}", Language::Arabic, page::beside),
     said!(Route::page, "/is-it-blocked", Language::English, front::question),
     said!(Route::page, "/fr/is-it-blocked", Language::French, front::question),
     said!(Route::page, "/ar/is-it-blocked", Language::Arabic, front::question),

@@ -10,6 +10,8 @@
 //! | `words` | the words of pages in every language |
 //! | `answer` | what the program's routes answer |
 //! | `front`, `country`, `site`, `check`, `incident` | pages about the state of things |
+//! | `behind` | what stands behind an answer: networks, rules, votes, measurements |
+//! | `range` | the moment that a page is about, and the days that its charts show |
 //! | `data`, `method`, `about`, `guide`, `key`, `docs` | pages about this service |
 //! | [`chart`] | charts and the map, as SVG |
 //! | `image`, `badge` | addresses of charts, the map and badges |
@@ -19,6 +21,7 @@
 mod about;
 mod answer;
 mod badge;
+mod behind;
 pub mod chart;
 mod check;
 mod country;
@@ -32,6 +35,7 @@ mod key;
 pub mod layer;
 mod method;
 mod page;
+mod range;
 mod site;
 mod sitemap;
 mod style;

@@ -14,6 +14,7 @@ struct MethodPage {
     frame: Frame,
     w: Words,
     votes: String,
+    thresholds: String,
     calibration: String,
     minimum: String,
     weights: Vec<(String, String)>,
@@ -41,7 +42,8 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             let prior = w.percent(method.number("/model/calibration/prior").unwrap_or_default());
             w.with("method.votes", &[("prior", prior.into())])
         },
-        calibration: method.text("/model/calibration/source").to_owned(),
+        thresholds: thresholds(&method, w),
+        calibration: w.value("calibration", method.text("/model/calibration/source")),
         minimum: w.with(
             "method.minimum",
             &[
@@ -52,8 +54,23 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         weights: named("weights").iter().filter_map(share).collect(),
         levels,
         rules: method.list("rules").iter().map(rule).collect(),
-        limitations: method.all_said(w.0, "limitations"),
-        forecast: method.part("model").part("forecast").said(w.0, "validationNote"),
+        limitations: method.all_said(w.0, "limitations").iter().map(|text| answer::for_visitors(text)).collect(),
+        forecast: answer::for_visitors(&method.part("model").part("forecast").said(w.0, "validationNote")),
     };
     Page::of(&page)
+}
+
+/// From which probability on, and from how many votes, something is said to be blocked or accessible, and for how long.
+fn thresholds(method: &answer::Answer, w: Words) -> String {
+    let constant = |name: &str| method.number(&format!("/constants/{name}")).unwrap_or_default();
+    let whole = |name: &str| (constant(name) as u64).into();
+    let named = [
+        ("blocked", w.percent(constant("blocked_probability")).into()),
+        ("open", w.percent(constant("accessible_probability")).into()),
+        ("hours", whole("blocked_hours")),
+        ("votes", whole("clear_votes")),
+        ("days", whole("age_limit_days")),
+        ("messaging", whole("age_limit_messaging_days")),
+    ];
+    w.with("method.thresholds", &named)
 }

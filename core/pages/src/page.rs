@@ -7,9 +7,10 @@ use engine::runtime::BoxFuture;
 use engine::{Error, ErrorCode, Result};
 use facts::sentence::Language;
 use http::StatusCode;
-use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
+use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY};
 
 use crate::answer::refusal;
+use crate::front::countries;
 use crate::style;
 use crate::words::Words;
 
@@ -110,8 +111,11 @@ impl Frame {
 #[template(path = "error.html")]
 struct ErrorPage {
     frame: Frame,
+    w: Words,
     status: u16,
     message: String,
+    /// Countries to choose from, where another question helps.
+    countries: Vec<(String, String)>,
 }
 
 /// Runs the maker of a page. [`dress`] shows what it refuses.
@@ -125,6 +129,18 @@ pub async fn answer(cx: Cx, language: Language, make: Make) -> Result<Response> 
     let Body::Bytes(body) = &response.body else { return Ok(response) };
     let etag = documents::etag(body);
     Ok(cx.revalidated(response, &etag, FRESH))
+}
+
+/// An address beside those of pages: one with a slash at the end leads to the same without; any other is no page.
+pub async fn beside(cx: Cx, _: Language) -> Result<Response> {
+    let Some(path) = cx.request.path.strip_suffix('/') else {
+        return Err(Error::not_found("No page has this address."));
+    };
+    // One slash at the beginning: two would name another server.
+    let path = format!("/{}", path.trim_matches('/'));
+    let query = &cx.request.query;
+    let to = if query.is_empty() { path } else { format!("{path}?{query}") };
+    Ok(Response::new(StatusCode::PERMANENT_REDIRECT, "text/plain; charset=utf-8", "").with(LOCATION, &to))
 }
 
 /// Shows errors as pages, also those of what is refused before a page is made, such as too many requests.
@@ -156,7 +172,12 @@ fn error_page(w: Words, error: &Error) -> Result<Page> {
         _ => "error.internal",
     };
     let frame = Frame::at(String::new(), w, "/".to_owned(), w.t(title).to_owned()).unlisted(true);
-    Page::of(&ErrorPage { frame, status: error.code.status().as_u16(), message: error.message.to_string() })
+    let status = error.code.status();
+    let countries = match status {
+        StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST => countries(w),
+        _ => Vec::new(),
+    };
+    Page::of(&ErrorPage { frame, w, status: status.as_u16(), message: error.message.to_string(), countries })
 }
 
 #[cfg(test)]

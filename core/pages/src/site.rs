@@ -5,7 +5,8 @@ use engine::Result;
 use engine::http::{Cx, encoded};
 use facts::sentence::names::subject;
 
-use crate::answer;
+use crate::answer::{self, Answer};
+use crate::check::is_measured;
 use crate::front::countries;
 use crate::incident::Line;
 use crate::page::{Frame, Page};
@@ -19,7 +20,7 @@ struct SitePage {
     site: String,
     /// As a part of an address.
     address: String,
-    platform: Option<(String, String, String)>,
+    platform: Option<(String, String)>,
     countries: Vec<(String, String)>,
     blocked: Vec<Row>,
     lead: String,
@@ -32,7 +33,7 @@ struct Row {
     code: String,
     name: String,
     summary: String,
-    /// The beginning of the incident that goes on there.
+    /// The beginning of the newest incident there whose end is not known.
     since: String,
     basis: String,
     confidence: String,
@@ -49,31 +50,27 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             .await?;
     let platform = answer.has("platform").then(|| {
         let platform = answer.part("platform");
-        (
-            platform.text("slug").to_owned(),
-            platform.text("label").to_owned(),
-            w.value("status", platform.text("status")),
-        )
+        (platform.text("slug").to_owned(), platform.text("label").to_owned())
     });
     let lines: Vec<Line> = incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect();
     let since = |country: &str| {
-        let going_on = lines.iter().find(|line| line.country == country && line.status == "active");
-        going_on.map(|line| line.start.clone()).unwrap_or_default()
+        let newest = lines.iter().find(|line| line.country == country && line.is_open);
+        newest.map(|line| line.start.clone()).unwrap_or_default()
     };
-    let title = w.with("site.title", &[("site", subject(&site).into())]);
+    let title = w.with("site.title", &[("site", w.apart(&subject(&site)).into())]);
     let feed = (
-        w.with("feed.site", &[("site", subject(&site).into())]),
+        w.with("feed.site", &[("site", w.apart(&subject(&site)).into())]),
         format!("/data/incidents/feed.atom?{about}={address}"),
     );
     let counted = ["blocked_in", "accessible_in", "unknown_in"];
     let in_all: u64 = counted.iter().map(|name| answer.count(&format!("/summary/{name}_countries"))).sum();
+    let rows = answer.list("blocked_in");
     let page = SitePage {
         frame: Frame::new(cx, w, format!("/site/{address}"), title).feed(feed.0, feed.1),
         w,
         platform,
         countries: countries(w),
-        blocked: answer
-            .list("blocked_in")
+        blocked: rows
             .iter()
             .map(|row| Row {
                 code: row.text("country").to_owned(),
@@ -82,9 +79,10 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
                 since: since(row.text("country")),
                 basis: w.value("basis", row.text("basis")),
                 confidence: w.percent(row.number("confidence").unwrap_or_default()),
-                last: w.day(row.text("last_checked")),
+                last: last(row, w),
             })
             .collect(),
+        last: newest(&answer, &rows, w),
         lead: w.with(
             "site.lead",
             &[
@@ -94,11 +92,26 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
                 ("unknown", answer.count("/summary/unknown_in_countries").into()),
             ],
         ),
-        last: w.day(answer.text("lastChecked")),
         incidents: lines,
         license: answer.text("license").to_owned(),
         site,
         address,
     };
     Page::of(&page)
+}
+
+/// When a row was measured, or of which day the list is that it rests on.
+fn last(row: &Answer, w: Words) -> String {
+    let day = w.day(row.text("last_checked"));
+    if is_measured(row) { day } else { format!("{}: {day}", w.t("check.list_date")) }
+}
+
+/// When the site was last measured anywhere. The date of a list that a block rests on is no such day.
+fn newest(answer: &Answer, rows: &[Answer], w: Words) -> String {
+    let last = answer.text("lastChecked");
+    if !rows.iter().any(|row| !is_measured(row) && row.text("last_checked") == last) {
+        return w.day(last);
+    }
+    let measured = rows.iter().filter(|row| is_measured(row)).map(|row| row.text("last_checked"));
+    w.day(measured.max().unwrap_or_default())
 }

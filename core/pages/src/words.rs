@@ -56,9 +56,51 @@ impl Words {
         if self.has(&code) { self.t(&code).to_owned() } else { value.replace(['_', '-'], " ") }
     }
 
+    /// The name of a source of measurements or reports.
+    pub fn source(self, id: &str) -> String {
+        let code = format!("source.{id}");
+        if self.has(&code) { self.t(&code).to_owned() } else { id.to_owned() }
+    }
+
+    pub fn sources(self, ids: &[String]) -> String {
+        ids.iter().map(|id| self.source(id)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// How something is blocked, in words, with the name that the interface gives it.
+    pub fn way(self, name: &str) -> String {
+        let code = format!("way.{name}");
+        if self.has(&code) { format!("{} ({})", self.t(&code), self.apart(name)) } else { name.to_owned() }
+    }
+
+    pub fn ways(self, names: &[String]) -> String {
+        names.iter().map(|name| self.way(name)).collect::<Vec<_>>().join("; ")
+    }
+
     /// The day of a time of the interface.
     pub fn day(self, time: &str) -> String {
         time.get(..10).map_or_else(|| time.to_owned(), |day| self.0.date(day))
+    }
+
+    /// The minute of a time of the interface, such as `29 Nov 2023, 08:00`; in UTC.
+    pub fn moment(self, time: &str) -> String {
+        let comma = if self.0 == Language::Arabic { '،' } else { ',' };
+        match time.get(11..16) {
+            Some(minute) => format!("{}{comma} {minute}", self.day(time)),
+            None => self.day(time),
+        }
+    }
+
+    /// A name or an address in a text: where the text runs from right to left, it keeps its own direction.
+    pub fn apart(self, name: &str) -> String {
+        if self.0 == Language::Arabic { format!("\u{2068}{name}\u{2069}") } else { name.to_owned() }
+    }
+
+    /// How much of a list is shown; empty where it is all of it.
+    pub fn shown(self, some: u64, all: u64) -> String {
+        if some >= all {
+            return String::new();
+        }
+        self.with("word.shown", &[("n", self.number(some).into()), ("all", self.number(all).into())])
     }
 
     pub fn country(self, code: &str) -> String {

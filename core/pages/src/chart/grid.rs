@@ -31,15 +31,6 @@ pub fn chart(days: &[String], rows: &[Row]) -> String {
                 "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{}\"/>",
                 CELL - 2.0
             );
-            // A dot tells blocked cells apart without their colour.
-            if class == "blocked" && wide > 4.0 {
-                let _ = write!(
-                    out,
-                    "<circle class=\"none\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"1.5\"/>",
-                    x + wide / 2.0,
-                    y + CELL / 2.0 - 1.0
-                );
-            }
         }
     }
     let floor = 4.0 + rows.len() as f64 * CELL;

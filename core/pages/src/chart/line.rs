@@ -37,6 +37,9 @@ pub fn chart(points: &[Point]) -> String {
             "<rect class=\"{class}\" x=\"{left:.1}\" y=\"{TOP}\" width=\"{step:.1}\" height=\"{}\"/>",
             FLOOR - TOP
         );
+        if point.incidents > 0 {
+            let _ = write!(out, "<circle class=\"dot\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2\"/>", x(at), TOP + 4.0);
+        }
     }
     let mut path = String::new();
     let mut goes_on = false;

@@ -17,17 +17,28 @@ use std::fmt::Write;
 
 use engine::xml::escaped;
 
-/// Colours of all charts, for light and dark. Those of states differ in brightness too, and blocked days are hatched, so
-/// that nothing is said by colour alone.
+/// Colours of all charts, for light and dark. States have a pattern too: dots for blocked, stripes for mixed, none for
+/// open, thin lines for not measured. So nothing is said by colour alone.
 const STYLE: &str = "\
 text{font:11px system-ui,sans-serif;fill:#555}\
-.axis{stroke:#8a8f98;fill:none}.none{fill:#e4e7eb}.open{fill:#2f7d5b}.blocked{fill:#b3261e}.mixed{fill:#d98a1f}\
+.axis{stroke:#8a8f98;fill:none}.none{fill:#e4e7eb}.open{fill:#2f7d5b}.blocked{fill:url(#b)}\
+.mixed{fill:url(#m)}.red{fill:#b3261e}.amber{fill:#d98a1f}.sign{fill:#fff}.dot{fill:#333}\
 .line{fill:none;stroke:#1f5fa8;stroke-width:2}.mark{fill:#b3261e;opacity:.35}\
 .s0{fill:#d9e6f2}.s1{fill:#a9c6e3}.s2{fill:#e6c067}.s3{fill:#d27a3c}.s4{fill:#a3231c}.sx{fill:url(#x)}\
 path.c{stroke:#fff;stroke-width:.4}\
-@media(prefers-color-scheme:dark){text{fill:#c3c8cf}.none{fill:#3a4049}.open{fill:#5cb58c}.blocked{fill:#f2766b}\
-.mixed{fill:#e8ac55}.line{stroke:#7db4f0}.mark{fill:#f2766b}.s0{fill:#274158}.s1{fill:#3f6d99}.s2{fill:#b8913a}\
+@media(prefers-color-scheme:dark){text{fill:#c3c8cf}.none{fill:#3a4049}.open{fill:#5cb58c}.red{fill:#f2766b}\
+.amber{fill:#e8ac55}.sign{fill:#14181d}.dot{fill:#eceef1}.line{stroke:#7db4f0}.mark{fill:#f2766b}\
+.s0{fill:#274158}.s1{fill:#3f6d99}.s2{fill:#b8913a}\
 .s3{fill:#d9824a}.s4{fill:#f0685e}path.c{stroke:#14181d}}";
+
+/// What fills blocked and mixed days: red with dots, amber with stripes.
+const PATTERNS: &str = "\
+<pattern id=\"b\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">\
+<rect class=\"red\" width=\"5\" height=\"5\"/>\
+<circle class=\"sign\" cx=\"2.5\" cy=\"2.5\" r=\"1\"/></pattern>\
+<pattern id=\"m\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">\
+<rect class=\"amber\" width=\"6\" height=\"6\"/>\
+<rect class=\"sign\" y=\"2\" width=\"6\" height=\"1.5\"/></pattern>";
 
 /// An SVG image of this size in its own units.
 fn image(width: u32, height: u32, inside: &str) -> String {
@@ -35,7 +46,7 @@ fn image(width: u32, height: u32, inside: &str) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
          height=\"{height}\"><style>{STYLE}</style><defs><pattern id=\"x\" width=\"6\" height=\"6\" \
          patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect class=\"none\" width=\"6\" height=\"6\"/>\
-         <rect width=\"1.5\" height=\"6\" fill=\"#8a8f98\"/></pattern></defs>{inside}</svg>"
+         <rect width=\"1.5\" height=\"6\" fill=\"#8a8f98\"/></pattern>{PATTERNS}</defs>{inside}</svg>"
     )
 }
 
