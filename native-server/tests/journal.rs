@@ -253,6 +253,7 @@ async fn a_journal_that_is_damaged_at_its_head_or_cut_short_is_refused_and_one_t
     assert!(refusal(&data).contains("it is damaged, it ends after 2000 bytes"));
     // The program ended while it made the file, or before it wrote the head: nothing was ever acknowledged in it.
     for begun in [Vec::new(), vec![0; 1 << 20]] {
+        let folder = heliograph::testing::folder("begun");
         let (image, journal) = killed(&folder).await;
         std::fs::write(journal, begun).unwrap();
         assert_eq!(reopened(&image.file("d.redb")).count(&name(0)), 0);

@@ -35,10 +35,7 @@ const CONFLICTS: [Row; 45] = [
     ),
     ("heartbeats show", &["relay_memory::only_heartbeats_show_and_never_a_count"]),
     ("unread is the default", &["mailbox::unread_only_is_the_default_and_a_get_marks_nothing"]),
-    (
-        "the same filters on both",
-        &["relay_receive::every_combination_of_filters_walks_its_own_messages_in_order"],
-    ),
+    ("the same filters on both", &["relay_receive::every_combination_of_filters_walks_its_own_messages_in_order"]),
     ("message_type of send", &["mailbox::each_filter_chooses_its_messages_on_both_routes"]),
     ("signature lengths", &["messages::a_signature_has_32_or_64_bytes_and_a_nonce_24"]),
     ("the recipient verifies", &["messages::a_wrong_signature_is_carried_for_the_recipient_to_judge"]),

@@ -110,7 +110,8 @@ fn no_test_is_named_after_a_number_that_a_reader_does_not_have() {
             let mut parts = name.split('_');
             let first = parts.next().unwrap_or_default();
             let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-            let begins = ["relay", "spec", "ruling", "rulings", "section", "methods", "interface", "ledger"].contains(&first);
+            let begins =
+                ["relay", "spec", "ruling", "rulings", "section", "methods", "interface", "ledger"].contains(&first);
             if begins && parts.take(3).any(is_number) {
                 numbered.push(format!("{}: {line}", shown(&file)));
             }
