@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -243,6 +243,60 @@ fn agents_on_other_cryptography_and_agents_of_the_library_understand_each_other(
         let said = said(node.arg(folder.join("library.mjs")).arg(&server.base).arg(&package));
         assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), 21, "{said}");
     }
+}
+
+fn node(package: &Path, server: &Server) -> Command {
+    let mut node = Command::new("node");
+    node.arg(root().join("client/js/tests/package.mjs")).arg(&server.base).arg(package);
+    node
+}
+
+#[test]
+fn the_package_for_javascript_fails_and_ends_as_it_should() {
+    let Some(package) = built("js") else { return };
+    for server in Server::each() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = said(node(&package, &server).arg("all").arg(folder.path().join("agent")));
+        assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), 11, "{said}");
+    }
+}
+
+#[test]
+fn a_folder_belongs_to_one_program_in_whichever_language() {
+    let Some(package) = built("js") else { return };
+    let (server, folder) = (Server::native(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("agent");
+    let hold = || {
+        let mut holding = node(&package, &server).arg("hold").arg(&path).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(holding.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "held\n");
+        holding
+    };
+    let refused = || {
+        let output = node(&package, &server).arg("hold").arg(&path).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && text.contains("another program uses"), "{text}");
+    };
+    let mut holding = hold();
+    refused();
+    assert!(FileStore::new(&path).is_err(), "Node has it");
+    holding.kill().unwrap();
+    holding.wait().unwrap();
+    let store = FileStore::new(&path).expect("what a dead program left does not hold the folder");
+    refused();
+    drop(store);
+    let mut holding = hold();
+    holding.kill().unwrap();
+    holding.wait().unwrap();
+}
+
+#[test]
+fn every_name_of_the_package_for_python_is_documented() {
+    let Some(wheel) = wheel() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut python = python(&wheel, folder.path());
+    assert_eq!(said(python.arg(root().join("client/python/tests/documented.py"))), "documented\n");
 }
 
 /// What others wrote, which `client/examples/package.json` and `requirements.txt` list; says so if it is missing.

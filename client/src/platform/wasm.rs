@@ -6,6 +6,12 @@ use js_sys::{Date, Function, Promise, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
+/// What a value that was thrown says: the message of an error, or the value as text.
+pub fn thrown(error: &JsValue) -> String {
+    let message = Reflect::get(error, &"message".into()).ok().and_then(|text| text.as_string());
+    message.or_else(|| error.as_string()).unwrap_or_else(|| format!("{error:?}"))
+}
+
 /// Milliseconds since 1970.
 pub fn now() -> i64 {
     Date::now() as i64
