@@ -10,12 +10,13 @@ const UNWRITTEN = 10_000;
 const owned = new Set();
 process.on('exit', () => owned.forEach(free));
 
-// When a process began, on Linux; an empty text elsewhere.
+// When a process began, on Linux; an empty text elsewhere, and for one that has ended and waits for its parent to notice.
 const began = (number) => {
   try {
     const stat = readFileSync(`/proc/${number}/stat`, 'latin1');
     // The name of the program stands in brackets, and may hold any of them.
-    return stat.slice(stat.lastIndexOf(')') + 1).trim().split(/\s+/)[19];
+    const fields = stat.slice(stat.lastIndexOf(')') + 1).trim().split(/\s+/);
+    return fields[0] === 'Z' ? '' : fields[19];
   } catch {
     return '';
   }

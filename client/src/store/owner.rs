@@ -74,11 +74,12 @@ fn text(number: u32) -> String {
     format!("{number} {}", began(number).unwrap_or_else(|| "-".to_owned()))
 }
 
-/// When a process began, on Linux.
+/// When a process began, on Linux; nothing of one that has ended and waits for its parent to notice.
 fn began(number: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
     // The name of the program stands in brackets, and may hold any of them.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    if fields.next()? == "Z" { None } else { fields.nth(18).map(str::to_owned) }
 }
 
 /// Whether the process that a file names still runs.
@@ -118,9 +119,10 @@ mod tests {
         if began(other.id()).is_some() {
             assert!(free(&format!("{} 1", other.id())), "another program with the number of the dead owner");
         }
+        let running = text(other.id());
         other.kill().unwrap();
         other.wait().unwrap();
-        assert!(free(&text(other.id())), "a program that has ended");
+        assert!(free(&running), "a program that has ended");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
     }
 }
