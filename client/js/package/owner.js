@@ -1,5 +1,5 @@
-// Who uses a folder: the file `owner` in it. `client/src/store/owner.rs` says what stands there; programs in Rust and Python
-// heed it, too. Nothing here waits, so that no other call of this process comes in between.
+// Who uses a folder: the file `owner` in it. `client/src/store/owner.rs` says what stands there; programs in Rust and
+// Python heed it, too. Nothing here waits, so that no other call of this process comes in between.
 import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
