@@ -48,6 +48,8 @@ fn writes_and_pays(user: &User) {
         user.json(&["agent", "register", "--name", "bob", "--profile", "bob"])["did"].as_str().unwrap().to_owned();
     let (code, said) = user.says(&["agent", "register", "--name", "ada", "--profile", "third"]);
     assert!(code == 4 && said.contains("CONFLICT"), "{code} {said}");
+    let (_, said) = user.says(&["profile", "list"]);
+    assert!(said.contains("bob") && !said.contains("third"), "a refused registration leaves no profile: {said}");
     assert_eq!(user.json(&["agent", "send", &bob, "Hello, Bob"])["client_side"], true);
     let heard = user.json(&["agent", "listen", "--count", "1", "--profile", "bob"]);
     assert_eq!((heard["text"].as_str(), heard["from"].as_str()), (Some("Hello, Bob"), Some(ada.as_str())));

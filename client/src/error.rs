@@ -63,6 +63,12 @@ impl Error {
     pub(crate) fn store(error: impl fmt::Display) -> Error {
         Error::Store(error.to_string())
     }
+
+    /// What a store that is written in JavaScript threw.
+    #[cfg(target_arch = "wasm32")]
+    pub fn thrown_by_store(error: &wasm_bindgen::JsValue) -> Error {
+        Error::Store(crate::platform::thrown(error))
+    }
 }
 
 /// An error answer of the service.

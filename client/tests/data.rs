@@ -11,6 +11,8 @@ async fn every_read_of_open_data_has_its_form(server: &Server) {
     let check = client.check("wikipedia.org", "CN", None).await.unwrap();
     assert_eq!((check.domain.as_str(), check.country.as_str()), ("wikipedia.org", "CN"));
     assert_eq!(client.country("IR", None).await.unwrap().country, "IR");
+    let page = client.country_page("IR", None).await.unwrap();
+    assert_eq!(page.reason.is_none(), client.country("IR", None).await.unwrap().score.is_some());
     let page = client.incidents(&IncidentFilter { limit: Some(1), ..IncidentFilter::default() }).await.unwrap();
     if let Some(first) = page.incidents.first() {
         assert_eq!(client.incident(&first.id).await.unwrap().id, first.id);

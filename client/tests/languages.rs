@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -197,20 +197,20 @@ const WATCH: &str = "<script>
   setInterval(() => document.body.innerText.trim() && say(document.body.innerText.trim()), 200);
 </script>";
 
-#[test]
-fn the_quick_start_in_a_browser_runs_as_it_is_written() {
+/// What the page `start.html` shows, in a browser that finds the package beside the pages; `None` where there is no browser.
+fn shown(pages: &[(&str, &str)], query: &str) -> Option<String> {
     let browser = std::env::var_os("CHROMIUM").map_or_else(|| PathBuf::from("/usr/bin/chromium"), PathBuf::from);
-    let Some(package) = built("js") else { return };
+    let package = built("js")?;
     if !browser.exists() {
         println!("skipped: there is no {}", browser.display());
-        return;
+        return None;
     }
-    let (server, folder) = (Server::native(), tempfile::tempdir().unwrap());
+    let (folder, profile) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     copy(&package, &folder.path().join("heliograph-client"));
-    let page = format!("<!doctype html><body>{WATCH}{}</body>", block("html"));
-    std::fs::write(folder.path().join("start.html"), page).unwrap();
+    for (name, text) in pages {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
     let (base, said) = serve(folder.path().to_owned());
-    let profile = tempfile::tempdir().unwrap();
     let mut running = Command::new(&browser)
         .args([
             "--headless=new",
@@ -220,14 +220,52 @@ fn the_quick_start_in_a_browser_runs_as_it_is_written() {
             "--remote-debugging-port=0",
         ])
         .arg(format!("--user-data-dir={}", profile.path().display()))
-        .arg(format!("{base}/start.html?relay={}", server.base))
+        .arg(format!("{base}/start.html{query}"))
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let shown = said.recv_timeout(Duration::from_secs(60));
     let _ = running.kill();
     let _ = running.wait();
-    assert_eq!(shown.unwrap(), "Hello Bob signed");
+    Some(shown.unwrap())
+}
+
+#[test]
+fn the_quick_start_in_a_browser_runs_as_it_is_written() {
+    let server = Server::native();
+    let page = format!("<!doctype html><body>{WATCH}{}</body>", block("html"));
+    let Some(shown) = shown(&[("start.html", &page)], &format!("?relay={}", server.base)) else { return };
+    assert_eq!(shown, "Hello Bob signed");
+}
+
+/// Writes to a database, while another page tries to read it, and after this one has closed it.
+const WRITER: &str = "<script type=module>
+  import { IndexedDbStore } from './heliograph-client/browser.js';
+  const frame = document.createElement('iframe');
+  const other = () => new Promise((resolve) => {
+    addEventListener('message', (event) => resolve(event.data), { once: true });
+    frame.src = 'frame.html';
+    document.body.append(frame);
+  });
+  const store = new IndexedDbStore('one');
+  await store.write('name', new Uint8Array([7]));
+  const said = [await other()];
+  await store.close();
+  said.push(await store.read('name').catch((error) => error.message), await other());
+  document.body.append(said.join('; '));
+</script>";
+
+const READER: &str = "<!doctype html><script type=module>
+  import { IndexedDbStore } from './heliograph-client/browser.js';
+  const read = new IndexedDbStore('one').read('name');
+  read.then(String, (error) => error.message).then((text) => parent.postMessage(text));
+</script>";
+
+#[test]
+fn a_database_belongs_to_one_page_at_a_time() {
+    let page = format!("<!doctype html><body>{WATCH}{WRITER}</body>");
+    let Some(shown) = shown(&[("start.html", &page), ("frame.html", READER)], "") else { return };
+    assert_eq!(shown, "another page, or another store of this one, uses one; the store of one is closed; 7");
 }
 
 #[test]
@@ -243,6 +281,60 @@ fn agents_on_other_cryptography_and_agents_of_the_library_understand_each_other(
         let said = said(node.arg(folder.join("library.mjs")).arg(&server.base).arg(&package));
         assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), 21, "{said}");
     }
+}
+
+fn node(package: &Path, server: &Server) -> Command {
+    let mut node = Command::new("node");
+    node.arg(root().join("client/js/tests/package.mjs")).arg(&server.base).arg(package);
+    node
+}
+
+#[test]
+fn the_package_for_javascript_fails_and_ends_as_it_should() {
+    let Some(package) = built("js") else { return };
+    for server in Server::each() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = said(node(&package, &server).arg("all").arg(folder.path().join("agent")));
+        assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), 11, "{said}");
+    }
+}
+
+#[test]
+fn a_folder_belongs_to_one_program_in_whichever_language() {
+    let Some(package) = built("js") else { return };
+    let (server, folder) = (Server::native(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("agent");
+    let hold = || {
+        let mut holding = node(&package, &server).arg("hold").arg(&path).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(holding.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "held\n");
+        holding
+    };
+    let refused = || {
+        let output = node(&package, &server).arg("hold").arg(&path).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && text.contains("another program uses"), "{text}");
+    };
+    let mut holding = hold();
+    refused();
+    assert!(FileStore::new(&path).is_err(), "Node has it");
+    holding.kill().unwrap();
+    holding.wait().unwrap();
+    let store = FileStore::new(&path).expect("what a dead program left does not hold the folder");
+    refused();
+    drop(store);
+    let mut holding = hold();
+    holding.kill().unwrap();
+    holding.wait().unwrap();
+}
+
+#[test]
+fn every_name_of_the_package_for_python_is_documented() {
+    let Some(wheel) = wheel() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut python = python(&wheel, folder.path());
+    assert_eq!(said(python.arg(root().join("client/python/tests/documented.py"))), "documented\n");
 }
 
 /// What others wrote, which `client/examples/package.json` and `requirements.txt` list; says so if it is missing.

@@ -199,6 +199,14 @@ async fn refusals_have_their_codes(server: &Server) {
     let ada = server.agent().await;
     let nobody = "did:svc:SzW383y2F1hUUW5tt2vBi";
     assert_eq!(ada.say(nobody, "x").await.unwrap_err().code(), Some(&Code::NotFound));
+    for path in ["@evil.example/x", ".evil.example/x", "//evil.example/x"] {
+        let led = ada.request(heliograph_client::http::Method::Get, path, None).await.unwrap_err();
+        assert!(matches!(led, heliograph_client::Error::Usage(_)), "{path}: {led}");
+    }
+    for draft in [Draft::sealed, Draft::deniable, Draft::from_prekeys, Draft::classical, Draft::unpadded] {
+        let boxed = ada.send(&draft(Draft::to(&ada.did(), "x").mode(Mode::Box))).await.unwrap_err();
+        assert!(matches!(boxed, heliograph_client::Error::Usage(_)), "{boxed}");
+    }
     let name = common::unique("named");
     let client = server.client();
     client.register(MemoryStore::default(), Registration::named(&name)).await.unwrap();

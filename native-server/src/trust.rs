@@ -32,22 +32,45 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>, String> {
     if found.is_empty() { Err("there is no certificate in it".to_owned()) } else { Ok(found) }
 }
 
+/// Parts of errors of TLS, and the next step after each.
+const STEPS: [(&str, &str); 4] = [
+    (
+        "CaUsedAsEndEntity",
+        "the certificate of the server is that of an authority, which a server cannot have for itself, and no list of \
+         authorities mends that. Give the server another one: signed by that authority, or made with `openssl req -x509 \
+         -addext basicConstraints=critical,CA:FALSE`, which SSL_CERT_FILE names here then",
+    ),
+    ("UnknownIssuer", "its authority is none that browsers trust; SSL_CERT_FILE names the file of another authority"),
+    (
+        "certificate not valid for name",
+        "the address must have a name that the certificate has, or the server a certificate with the name in the address",
+    ),
+    ("InvalidContentType", "the server does not speak TLS there; try http:// in place of https://"),
+];
+
 /// Why no answer came, with the next step where it is known.
 pub fn explained(error: &ureq::Error) -> String {
+    let text = plain_names(&error.to_string());
     let step = match error {
         ureq::Error::Io(io) if io.kind() == ErrorKind::ConnectionRefused => {
-            "no server listens there; see whether it runs, and the address that its log or `listen` names"
+            Some("no server listens there; see whether it runs, and the address that its log or `listen` names")
         }
-        ureq::Error::HostNotFound => "no such name is known; see how the address is written",
-        _ if ["UnknownIssuer", "CaUsedAsEndEntity"].iter().any(|known| error.to_string().contains(known)) => {
-            "its authority is none that browsers trust; SSL_CERT_FILE names the file of another authority"
-        }
-        _ if error.to_string().contains("InvalidContentType") => {
-            "the server does not speak TLS there; try http:// in place of https://"
-        }
-        _ => return error.to_string(),
+        ureq::Error::HostNotFound => Some("no such name is known; see how the address is written"),
+        _ => STEPS.iter().find(|(part, _)| text.contains(part)).map(|(_, step)| *step),
     };
-    format!("{error}: {step}")
+    step.map_or_else(|| text.clone(), |step| format!("{text}: {step}"))
+}
+
+/// Names of a certificate as people write them: they come as `DnsName("a.example")` and `IpAddress(10.0.0.1)`.
+fn plain_names(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (before, after) in [("DnsName(\"", "\")"), ("IpAddress(", ")")] {
+        while let Some((head, tail)) = text.split_once(before) {
+            let Some((name, rest)) = tail.split_once(after) else { break };
+            text = format!("{head}{name}{rest}");
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -62,6 +85,18 @@ mod tests {
         assert!(explained(&ureq::Error::Rustls(unknown)).contains("SSL_CERT_FILE"));
         let plain = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
         assert!(explained(&ureq::Error::Rustls(plain)).contains("http://"));
+        let authority = ureq::Error::Io(std::io::Error::other("Other(OtherError(CaUsedAsEndEntity))"));
+        assert!(explained(&authority).contains("basicConstraints=critical,CA:FALSE"));
+        let names = "not valid; certificate is only valid for DnsName(\"a.example\") or IpAddress(10.0.0.1)";
+        assert_eq!(plain_names(names), "not valid; certificate is only valid for a.example or 10.0.0.1");
+        let broken = "IpAddress(10 and DnsName(\"a";
+        assert_eq!(plain_names(broken), broken);
+        let wrong = rustls::CertificateError::NotValidForNameContext {
+            expected: rustls::pki_types::ServerName::try_from("b.example").unwrap(),
+            presented: vec!["DnsName(\"a.example\")".to_owned()],
+        };
+        let wrong = explained(&ureq::Error::Rustls(rustls::Error::InvalidCertificate(wrong)));
+        assert!(wrong.contains("only valid for a.example: the address must have a name"), "{wrong}");
         assert_eq!(explained(&ureq::Error::TooManyRedirects), ureq::Error::TooManyRedirects.to_string());
     }
 

@@ -11,7 +11,10 @@ export interface Store {
   remove(name: string): Promise<void> | void;
 }
 
-/** Keeps an agent in `localStorage`. Every script of the page's origin can read it. */
+/**
+ * Keeps an agent in `localStorage`. Every script of the page's origin can read it, and nothing keeps two pages from using
+ * it at the same time.
+ */
 export class LocalStore implements Store {
   constructor(prefix: string);
   read(name: string): Uint8Array | null;
@@ -19,20 +22,27 @@ export class LocalStore implements Store {
   remove(name: string): void;
 }
 
-/** Keeps an agent in a database of the browser. */
+/** Keeps an agent in a database of the browser. One store uses a database at a time, until `close` or the end of the page. */
 export class IndexedDbStore implements Store {
   constructor(database: string);
   read(name: string): Promise<Uint8Array | null>;
   write(name: string, value: Uint8Array): Promise<void>;
   remove(name: string): Promise<void>;
+  /** Lets another store use the database. */
+  close(): Promise<void>;
 }
 
-/** Node only: keeps each value in a file that only its owner can read. One program may use a folder at a time. */
+/**
+ * Node only: keeps each value in a file that only its owner can read. One store uses a folder at a time, from its first use
+ * to `close` or the end of the program; another one is refused, also in Rust and Python.
+ */
 export class FileStore implements Store {
   constructor(folder: string);
   read(name: string): Promise<Uint8Array | null>;
   write(name: string, value: Uint8Array): Promise<void>;
   remove(name: string): Promise<void>;
+  /** Lets another store use the folder. */
+  close(): void;
 }
 
 /** What every rejected promise has. */
@@ -155,6 +165,22 @@ export interface Search {
   before?: string;
 }
 
+export interface IncidentFilter {
+  words?: string;
+  /** Two capital letters. */
+  country?: string;
+  status?: 'active' | 'resolved';
+  /** Such as `shutdown`. */
+  type?: string;
+  domain?: string;
+  service?: string;
+  since?: string;
+  until?: string;
+  limit?: number;
+  /** `next_offset` of the page before. */
+  offset?: number;
+}
+
 /** A signed head of the audit log. Keep it. */
 export interface Head {
   deployment: string;
@@ -175,8 +201,12 @@ export class Client {
   /** Any route that takes a body and needs no key. */
   post(path: string, body: Json): Promise<Json>;
   identity(did: string): Promise<Json>;
-  /** Whether a domain can be reached in a country. */
-  check(domain: string, country: string): Promise<Json>;
+  /** Whether a domain can be reached in a country, now or at a time in the past. */
+  check(domain: string, country: string, asOf?: string): Promise<Json>;
+  /** How a country stands, now or at a time in the past: its score, status and active incidents. */
+  country(code: string, asOf?: string): Promise<Json>;
+  /** Incidents, newest first. */
+  incidents(filter?: IncidentFilter): Promise<Json>;
   verifyClaim(claim: string): Promise<Json>;
   searchMarket(search?: Search): Promise<{ capabilities: Json[]; next_cursor: string | null }>;
   logKey(): Promise<Uint8Array>;
@@ -219,21 +249,24 @@ export class Agent {
   hire(listing: string, task: string, input?: Json): Promise<{ hire_id: string; escrow_id: string }>;
   incomingHires(state?: string): Promise<{ hires: Json[] }>;
   hireState(id: string): Promise<Json>;
-  /** The id of the receipt. Without an answer within the patience (5 minutes to 7 days) the work counts as accepted. */
-  deliver(hire: string, summary: string, patienceSeconds: number): Promise<string>;
-  /** Whether the work was paid. */
-  accept(receipt: string, rating?: number, feedback?: string): Promise<boolean>;
-  /** Whether the work was paid, which a dispute never does. */
-  dispute(receipt: string, reason: string): Promise<boolean>;
+  /** Without an answer within the patience (5 minutes to 7 days) the work counts as accepted, and is paid. */
+  deliver(hire: string, summary: string, patienceSeconds?: number): Promise<{ receipt_id: string }>;
+  /** Pays for the work: `escrow_released` says whether it did. */
+  accept(receipt: string, rating?: number, feedback?: string): Promise<{ escrow_released: boolean }>;
+  /** Pays nothing. */
+  dispute(receipt: string, reason: string): Promise<{ escrow_released: boolean }>;
   /** Any signed write of the ledger: the path under `/v1/pay`, the schema without brand and version, the members. */
   write(path: string, kind: string, members: Record<string, Json>): Promise<Json>;
   /** Any read of the ledger as a party, who sees the texts: the path under `/v1/pay`, with its query. */
   readAsParty(path: string): Promise<Json>;
 }
 
-/** Messages as they come, over any number of connections. Each comes once. */
+/** Messages as they come, over any number of connections. Each comes once. A loop that ends closes it. */
 export class Listener implements AsyncIterable<Message> {
-  next(): Promise<Message>;
+  /** `undefined` after `close`, and while another call waits. */
+  next(): Promise<Message | undefined>;
+  /** Ends the connection, and a call of `next` that waits. */
+  close(): void;
   [Symbol.asyncIterator](): AsyncIterator<Message>;
 }
 

@@ -3,20 +3,33 @@ import { readFileSync } from 'node:fs';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { initSync } from './heliograph.js';
+import { claim, free } from './owner.js';
 
 initSync({ module: readFileSync(new URL('./heliograph_bg.wasm', import.meta.url)) });
 
 // Keeps each value in a file that only its owner can read: written under another name, flushed, and renamed. Only one
-// program may use a folder at a time.
+// store may use a folder at a time, because two that step one session would use a key twice.
 export class FileStore {
+  #owner;
+  #closed = false;
+  #writes = 0;
   constructor(folder) {
     this.folder = folder;
+  }
+  // The first use makes this store the owner of the folder, until `close` or the end of the process.
+  async #own() {
+    if (this.#closed) throw new Error(`the store of ${this.folder} is closed`);
+    if (this.#owner) return;
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    // Another call may have come first.
+    this.#owner ??= claim(this.folder);
   }
   #path(name) {
     // A name can hold what a service made up. Nothing of it may lead out of the folder.
     return join(this.folder, `${encodeURIComponent(name).replaceAll('.', '%2E')}.value`);
   }
   async read(name) {
+    await this.#own();
     try {
       return await readFile(this.#path(name));
     } catch (error) {
@@ -25,8 +38,9 @@ export class FileStore {
     }
   }
   async write(name, value) {
-    await mkdir(this.folder, { recursive: true, mode: 0o700 });
-    const fresh = `${this.#path(name)}.new`;
+    await this.#own();
+    // Each write has a file of its own, since two of one name may be under way.
+    const fresh = `${this.#path(name)}.${(this.#writes += 1)}.new`;
     const file = await open(fresh, 'w', 0o600);
     try {
       await file.writeFile(value);
@@ -37,7 +51,13 @@ export class FileStore {
     await rename(fresh, this.#path(name));
   }
   async remove(name) {
+    await this.#own();
     await rm(this.#path(name), { force: true });
+  }
+  close() {
+    this.#closed = true;
+    if (this.#owner) free(this.#owner);
+    this.#owner = undefined;
   }
 }
 

@@ -3,7 +3,12 @@ import { Agent, Client, Listener, sha256Hex, verifyWebhook } from './heliograph.
 
 // `for await (const message of agent.listen())`
 Listener.prototype[Symbol.asyncIterator] = async function* () {
-  for (let message; (message = await this.next()) !== undefined; ) yield message;
+  try {
+    for (let message; (message = await this.next()) !== undefined; ) yield message;
+  } finally {
+    // A loop that was left early must not keep the connection.
+    this.close();
+  }
 };
 
 const nonce = () => crypto.randomUUID();
@@ -13,9 +18,9 @@ const query = (path, parameters) => {
   return given.length ? `${path}?${new URLSearchParams(given)}` : path;
 };
 
-const judge = async (agent, id, verdict) => {
+const judge = (agent, id, verdict) => {
   const members = { receipt_id: id, signer_did: agent.did, action_nonce: nonce(), ...verdict };
-  return (await agent.write('receipt/accept', 'work-acceptance', members)).escrow_released;
+  return agent.write('receipt/accept', 'work-acceptance', members);
 };
 
 // What only names a route. Ids of the service need no escapes in a path.
@@ -23,8 +28,14 @@ Object.assign(Client.prototype, {
   identity(did) {
     return this.get(`/v1/agent/identity/${did}`);
   },
-  check(domain, country) {
-    return this.get(query('/v1/accessibility/check', { domain, country }));
+  check(domain, country, asOf) {
+    return this.get(query('/v1/accessibility/check', { domain, country, as_of: asOf }));
+  },
+  country(code, asOf) {
+    return this.get(query(`/v1/censorship-index/${encodeURIComponent(code)}`, { as_of: asOf }));
+  },
+  incidents({ words, ...rest } = {}) {
+    return this.get(query('/data/incidents', { q: words, ...rest }));
   },
   verifyClaim(claim) {
     return this.post('/verify-claim', { claim });
@@ -91,15 +102,14 @@ Object.assign(Agent.prototype, {
   async hireState(id) {
     return (await this.readAsParty(`hire/${id}`)).hire;
   },
-  async deliver(id, summary, patienceSeconds) {
+  async deliver(id, summary, patienceSeconds = 86_400) {
     const hire = await this.hireState(id);
     // The escrow ends at the deadline of the delivery.
     const wanted = new Date(Math.min(Date.now() + patienceSeconds * 1000, Date.parse(hire.delivery_deadline_at)));
-    const claimed = await this.write('receipt/claim', 'work-claim', {
+    return this.write('receipt/claim', 'work-claim', {
       task_id: hire.task_id, from_did: hire.requester_did, to_did: this.did, work_hash: sha256Hex(summary), summary,
       nonce: nonce(), acceptance_deadline_at: wanted.toISOString(), auto_accept_on_timeout: true, escrow_id: hire.escrow_id,
     });
-    return claimed.receipt_id;
   },
   async accept(id, rating, feedback) {
     const { receipt } = await this.readAsParty(`receipt/${id}`);
@@ -136,12 +146,40 @@ const done = (request) =>
     request.onerror = () => reject(request.error);
   });
 
-// Keeps an agent in a database of the browser. A write is on the disk when its promise is kept.
+// Milliseconds to wait for a page that is just being left, such as this one before it was loaded again.
+const LEAVING = 2_000;
+
+// Holds a name that no other page of the origin can hold at the same time; returns what frees it. A browser knows such
+// locks in pages from https and from this machine only.
+const hold = (name) =>
+  new Promise((resolve, reject) => {
+    if (!globalThis.navigator?.locks) return resolve(() => {});
+    const held = () => new Promise((free) => resolve(free));
+    const used = () => reject(new Error(`another page, or another store of this one, uses ${name}`));
+    navigator.locks.request(`heliograph:${name}`, { signal: AbortSignal.timeout(LEAVING) }, held).catch(used);
+  });
+
+// Keeps an agent in a database of the browser. A write is on the disk when its promise is kept. Only one store may use a
+// database at a time, because two that step one session would use a key twice.
 export class IndexedDbStore {
+  #held;
   constructor(database) {
     this.database = database;
   }
+  async close() {
+    const held = this.#held;
+    this.#held = Promise.reject(new Error(`the store of ${this.database} is closed`));
+    this.#held.catch(() => {});
+    (await held?.catch(() => undefined))?.();
+    (await this.open)?.close();
+  }
   async #run(mode, action) {
+    this.#held ??= hold(this.database).catch((error) => {
+      // The next use may find the database free.
+      this.#held = undefined;
+      throw error;
+    });
+    await this.#held;
     if (!this.open) {
       const request = indexedDB.open(this.database, 1);
       request.onupgradeneeded = () => request.result.createObjectStore('values');

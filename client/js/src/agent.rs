@@ -1,7 +1,10 @@
 //! Agents: messages, memory, other routes.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::{Poll, Waker};
 
 use heliograph_client::http::Method;
 use heliograph_client::{Agent as Inner, Draft, Filter, Listener as Stream};
@@ -129,7 +132,7 @@ impl Agent {
 
     pub fn listen(&self, from: Option<String>, since: Option<String>) -> Result<Listener, JsValue> {
         let stream = self.0.listen(from.as_deref(), since.as_deref()).map_err(error)?;
-        Ok(Listener(Rc::new(RefCell::new(Some(stream)))))
+        Ok(Listener(Rc::new(RefCell::new(Listening { stream: Some(stream), ..Listening::default() }))))
     }
 
     #[wasm_bindgen(js_name = rotateKeys)]
@@ -169,17 +172,57 @@ impl Agent {
     }
 }
 
+#[derive(Default)]
+struct Listening {
+    stream: Option<Stream>,
+    closed: bool,
+    /// Of the call of `next` that waits.
+    waiting: Option<Waker>,
+}
+
 #[wasm_bindgen]
-pub struct Listener(Rc<RefCell<Option<Stream>>>);
+pub struct Listener(Rc<RefCell<Listening>>);
 
 #[wasm_bindgen]
 impl Listener {
     /// The next message; `undefined` after `close`, or while another call waits.
     pub async fn next(&self) -> Answer {
-        let taken = self.0.borrow_mut().take();
+        let taken = self.0.borrow_mut().stream.take();
         let Some(mut stream) = taken else { return Ok(JsValue::UNDEFINED) };
-        let next = stream.next().await;
-        *self.0.borrow_mut() = Some(stream);
-        value(&next.map_err(error)?)
+        let next = {
+            let mut next = pin!(stream.next());
+            poll_fn(|context| {
+                {
+                    let mut listening = self.0.borrow_mut();
+                    if listening.closed {
+                        return Poll::Ready(None);
+                    }
+                    listening.waiting = Some(context.waker().clone());
+                }
+                next.as_mut().poll(context).map(Some)
+            })
+            .await
+        };
+        let mut listening = self.0.borrow_mut();
+        if !listening.closed {
+            listening.stream = Some(stream);
+        }
+        match next {
+            Some(next) => value(&next.map_err(error)?),
+            None => Ok(JsValue::UNDEFINED),
+        }
+    }
+
+    /// Ends the connection, and a call of `next` that waits.
+    pub fn close(&self) {
+        let (stream, waiting) = {
+            let mut listening = self.0.borrow_mut();
+            listening.closed = true;
+            (listening.stream.take(), listening.waiting.take())
+        };
+        drop(stream);
+        if let Some(waiting) = waiting {
+            waiting.wake();
+        }
     }
 }

@@ -21,11 +21,12 @@ pub fn of(object: JsValue) -> Box<dyn Store> {
 impl Object {
     async fn call(&self, method: &str, arguments: &[JsValue]) -> Result<JsValue> {
         let call = || {
-            let function: Function = Reflect::get(&self.0, &method.into())?.dyn_into()?;
+            let function: Function = Reflect::get(&self.0, &method.into())?
+                .dyn_into()
+                .map_err(|_| JsValue::from_str(&format!("it has no function `{method}`")))?;
             function.apply(&self.0, &arguments.iter().collect::<Array>())
         };
-        let failed =
-            |error: JsValue| Error::Store(format!("{method}: {}", String::from(js_sys::JsString::from(error))));
+        let failed = |error: JsValue| Error::thrown_by_store(&error);
         let promise = Promise::resolve(&call().map_err(failed)?);
         JsFuture::from(promise).await.map_err(failed)
     }

@@ -3,6 +3,8 @@ from typing import Any, Literal, Optional, TypedDict
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Json = Any
 
+__version__: str
+
 Message = TypedDict(
     "Message",
     {
@@ -59,14 +61,20 @@ class Client:
         """Open the agent whose keys are in the folder, or register one."""
     async def get(self, path: str) -> Json:
         """Read any public route; the path goes out as it is."""
-    async def identity(self, did: str) -> dict[str, Json]: ...
+    async def post(self, path: str, body: Json) -> Json:
+        """Call any route that takes a body and needs no key."""
+    async def identity(self, did: str) -> dict[str, Json]:
+        """What an agent says of itself, and its public keys."""
     async def check(self, domain: str, country: str, as_of: Optional[str] = None) -> dict[str, Json]:
-        """Whether a domain can be reached in a country."""
-    async def country(self, code: str) -> dict[str, Json]: ...
+        """Whether a domain can be reached in a country, now or at a time in the past."""
+    async def country(self, code: str, as_of: Optional[str] = None) -> dict[str, Json]:
+        """How a country stands, now or at a time in the past: its score, status and active incidents."""
     async def incidents(
         self, *, words: Optional[str] = None, country: Optional[str] = None, limit: Optional[int] = None
-    ) -> dict[str, Json]: ...
-    async def verify_claim(self, claim: str) -> dict[str, Json]: ...
+    ) -> dict[str, Json]:
+        """Incidents, newest first."""
+    async def verify_claim(self, claim: str) -> dict[str, Json]:
+        """What the data say to a claim in English words."""
     async def search_market(
         self,
         *,
@@ -74,7 +82,8 @@ class Client:
         capability: Optional[str] = None,
         max_price_micro: Optional[int] = None,
         limit: Optional[int] = None,
-    ) -> dict[str, Json]: ...
+    ) -> dict[str, Json]:
+        """What agents offer."""
     async def log_key(self) -> bytes:
         """The key that signs the heads of the audit log. Keep it."""
     async def log_head(self, key: bytes) -> dict[str, Json]:
@@ -88,10 +97,12 @@ class Agent:
     """An agent: its keys, sessions and wallet."""
 
     @property
-    def did(self) -> str: ...
+    def did(self) -> str:
+        """The agent's identifier, by which others write to it."""
     def api_key(self) -> str:
         """The key of the service for this agent. Whoever has it can act as the agent."""
-    async def profile(self) -> dict[str, Json]: ...
+    async def profile(self) -> dict[str, Json]:
+        """What the service knows of the agent: its name, capabilities, keys."""
     async def send(
         self,
         to: str,
@@ -122,25 +133,38 @@ class Agent:
         wait: Optional[int] = None,
     ) -> list[Message]:
         """Messages that came, oldest first. They come again until `mark_read`."""
-    async def mark_read(self, ids: list[str]) -> dict[str, Json]: ...
+    async def mark_read(self, ids: list[str]) -> dict[str, Json]:
+        """Say that messages are done, so that they do not come again."""
     def listen(self, sender: Optional[str] = None, since: Optional[str] = None) -> Listener:
         """Messages as they come: `async for message in agent.listen()`."""
-    async def rotate_keys(self) -> dict[str, Json]: ...
-    async def publish_prekeys(self, count: int) -> dict[str, Json]: ...
-    async def pin(self, did: str, accept: bool = False) -> dict[str, Json]: ...
+    async def rotate_keys(self) -> dict[str, Json]:
+        """Take new keys, which the earlier ones sign. What was sent before still opens."""
+    async def publish_prekeys(self, count: int) -> dict[str, Json]:
+        """Publish a new signed prekey and this many one-time prekeys, 0 to 100, for senders with `prekeys`."""
+    async def pin(self, did: str, accept: bool = False) -> dict[str, Json]:
+        """Remember the present keys of an agent. A change of them is shown from then on; `accept` takes it."""
     async def remember(self, namespace: str, name: str, value: Json, ttl: Optional[int] = None) -> dict[str, Json]:
         """Store any JSON with the service, encrypted here."""
-    async def recall(self, namespace: str, name: str) -> Json: ...
+    async def recall(self, namespace: str, name: str) -> Json:
+        """What `remember` stored, or None."""
+    async def deactivate(self) -> dict[str, Json]:
+        """End the agent for ever. Nobody can write to it any more."""
     async def request(self, method: Method, path: str, body: Json = None) -> Json:
         """Call any other route with the agent's key."""
-    async def wallet(self) -> dict[str, Json]: ...
-    async def claim_grant(self) -> dict[str, Json]: ...
+    async def wallet(self) -> dict[str, Json]:
+        """Balance and limits of the agent, in micro-credits."""
+    async def claim_grant(self) -> dict[str, Json]:
+        """Take the grant that every agent can have once. It makes the wallet."""
     async def pay(self, to: str, amount_micro: int, memo: Optional[str] = None) -> dict[str, Json]:
         """Pay an agent; 1,000,000 micro-credits are one credit."""
-    async def transfers(self, limit: Optional[int] = None, before: Optional[str] = None) -> dict[str, Json]: ...
-    async def open_escrow(self, to: str, amount_micro: int, seconds: int, memo: Optional[str] = None) -> dict[str, Json]: ...
-    async def release_escrow(self, id: str) -> dict[str, Json]: ...
-    async def refund_escrow(self, id: str, reason: Optional[str] = None) -> dict[str, Json]: ...
+    async def transfers(self, limit: Optional[int] = None, before: Optional[str] = None) -> dict[str, Json]:
+        """Payments of the agent, newest first."""
+    async def open_escrow(self, to: str, amount_micro: int, seconds: int, memo: Optional[str] = None) -> dict[str, Json]:
+        """Set credits aside for an agent. After this many seconds they come back, unless they were released."""
+    async def release_escrow(self, id: str) -> dict[str, Json]:
+        """Pay out an escrow."""
+    async def refund_escrow(self, id: str, reason: Optional[str] = None) -> dict[str, Json]:
+        """Give an escrow back to whoever opened it."""
     async def list_offer(
         self,
         capability: str,
@@ -152,13 +176,26 @@ class Agent:
         sla_hours: int = 24,
         active: bool = True,
         tags: list[str] = ...,
-    ) -> dict[str, Json]: ...
-    async def hire(self, listing: str, task: str, input: Json = None) -> dict[str, Json]: ...
-    async def incoming_hires(self, state: Optional[str] = None) -> list[dict[str, Json]]: ...
-    async def hire_state(self, id: str) -> dict[str, Json]: ...
-    async def deliver(self, hire: str, summary: str, patience_seconds: int = 86_400) -> dict[str, Json]: ...
-    async def accept(self, receipt: str, rating: Optional[int] = None, feedback: Optional[str] = None) -> dict[str, Json]: ...
-    async def dispute(self, receipt: str, reason: str) -> dict[str, Json]: ...
+        input_schema: Optional[str] = None,
+        output_schema: Optional[str] = None,
+    ) -> dict[str, Json]:
+        """Offer work on the market, at a price for each call."""
+    async def hire(self, listing: str, task: str, input: Json = None) -> dict[str, Json]:
+        """Hire the agent of an offer. The price is set aside until the work is accepted."""
+    async def incoming_hires(self, state: Optional[str] = None) -> list[dict[str, Json]]:
+        """Hires of this agent by others, newest first."""
+    async def hire_state(self, id: str) -> dict[str, Json]:
+        """A hire as one of its two parties sees it."""
+    async def deliver(self, hire: str, summary: str, patience_seconds: int = 86_400) -> dict[str, Json]:
+        """Deliver work. Without an answer within the patience (5 minutes to 7 days) it counts as accepted, and is paid."""
+    async def accept(self, receipt: str, rating: Optional[int] = None, feedback: Optional[str] = None) -> dict[str, Json]:
+        """Accept work, which pays for it: `escrow_released` says whether it did."""
+    async def dispute(self, receipt: str, reason: str) -> dict[str, Json]:
+        """Dispute work, which pays nothing."""
+    async def write(self, path: str, kind: str, members: dict[str, Json]) -> dict[str, Json]:
+        """Any signed write of the ledger: the path under `/v1/pay`, the schema without brand and version, the members."""
+    async def read_as_party(self, path: str) -> Json:
+        """Any read of the ledger as a party, who sees the texts: the path under `/v1/pay`, with its query."""
 
 class Listener:
     """Messages as they come, over any number of connections. Each comes once."""

@@ -17,6 +17,7 @@ pub struct Agent(pub Inner);
 
 #[pymethods]
 impl Agent {
+    /// The agent's identifier, by which others write to it.
     #[getter]
     fn did(&self) -> String {
         self.0.did()
@@ -31,6 +32,7 @@ impl Agent {
         format!("Agent({})", self.0.did())
     }
 
+    /// What the service knows of the agent: its name, capabilities, keys.
     fn profile<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
         answer(py, async move { agent.profile().await })
@@ -106,6 +108,7 @@ impl Agent {
         answer(py, async move { agent.receive(&filter).await.map(|inbox| inbox.messages) })
     }
 
+    /// Say that messages are done, so that they do not come again.
     fn mark_read<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
         answer(py, async move {
@@ -121,16 +124,19 @@ impl Agent {
         Ok(Listener(Arc::new(Mutex::new(stream))))
     }
 
+    /// Take new keys, which the earlier ones sign. What was sent before still opens.
     fn rotate_keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
         answer(py, async move { agent.rotate_keys().await })
     }
 
+    /// Publish a new signed prekey and this many one-time prekeys, 0 to 100, for senders with `prekeys`.
     fn publish_prekeys<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
         answer(py, async move { agent.publish_prekeys(count).await })
     }
 
+    /// Remember the present keys of an agent. A change of them is shown from then on; `accept` takes it.
     #[pyo3(signature = (did, accept=false))]
     fn pin<'py>(&self, py: Python<'py>, did: String, accept: bool) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
@@ -151,9 +157,16 @@ impl Agent {
         answer(py, async move { agent.remember_value(&namespace, &name, &value, ttl).await })
     }
 
+    /// What `remember` stored, or None.
     fn recall<'py>(&self, py: Python<'py>, namespace: String, name: String) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
         answer(py, async move { agent.recall(&namespace, &name).await })
+    }
+
+    /// End the agent for ever. Nobody can write to it any more.
+    fn deactivate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let agent = self.0.clone();
+        answer(py, async move { agent.deactivate().await })
     }
 
     /// Call any other route with the agent's key.

@@ -10,6 +10,7 @@ use heliograph_client::{Client as Inner, Registration};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3_async_runtimes::tokio::future_into_py;
+use serde_json::Value;
 
 use crate::agent::Agent;
 use crate::convert::{answer, argument, error};
@@ -97,12 +98,19 @@ impl Client {
         answer(py, async move { client.get(&path).await })
     }
 
+    /// Call any route that takes a body and needs no key.
+    fn post<'py>(&self, py: Python<'py>, path: String, body: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (client, body): (Inner, Value) = (self.0.clone(), argument(body)?);
+        answer(py, async move { client.post(&path, &body).await })
+    }
+
+    /// What an agent says of itself, and its public keys.
     fn identity<'py>(&self, py: Python<'py>, did: String) -> PyResult<Bound<'py, PyAny>> {
         let client = self.0.clone();
         answer(py, async move { client.identity(&did).await })
     }
 
-    /// Whether a domain can be reached in a country.
+    /// Whether a domain can be reached in a country, now or at a time in the past.
     #[pyo3(signature = (domain, country, as_of=None))]
     fn check<'py>(
         &self,
@@ -115,11 +123,14 @@ impl Client {
         answer(py, async move { client.check(&domain, &country, as_of.as_deref()).await })
     }
 
-    fn country<'py>(&self, py: Python<'py>, code: String) -> PyResult<Bound<'py, PyAny>> {
+    /// How a country stands, now or at a time in the past: its score, status and active incidents.
+    #[pyo3(signature = (code, as_of=None))]
+    fn country<'py>(&self, py: Python<'py>, code: String, as_of: Option<String>) -> PyResult<Bound<'py, PyAny>> {
         let client = self.0.clone();
-        answer(py, async move { client.country(&code, None).await })
+        answer(py, async move { client.country(&code, as_of.as_deref()).await })
     }
 
+    /// Incidents, newest first.
     #[pyo3(signature = (*, words=None, country=None, limit=None))]
     fn incidents<'py>(
         &self,
@@ -133,11 +144,13 @@ impl Client {
         answer(py, async move { client.incidents(&filter).await })
     }
 
+    /// What the data say to a claim in English words.
     fn verify_claim<'py>(&self, py: Python<'py>, claim: String) -> PyResult<Bound<'py, PyAny>> {
         let client = self.0.clone();
         answer(py, async move { client.verify_claim(&claim).await })
     }
 
+    /// What agents offer.
     #[pyo3(signature = (*, words=None, capability=None, max_price_micro=None, limit=None))]
     fn search_market<'py>(
         &self,

@@ -12,11 +12,13 @@ use crate::convert::{answer, argument};
 
 #[pymethods]
 impl Agent {
+    /// Balance and limits of the agent, in micro-credits.
     fn wallet<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
         answer(py, async move { agent.wallet().await })
     }
 
+    /// Take the grant that every agent can have once. It makes the wallet.
     fn claim_grant<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
         answer(py, async move { agent.claim_grant().await })
@@ -35,6 +37,7 @@ impl Agent {
         answer(py, async move { agent.pay(&to, amount_micro, memo.as_deref()).await })
     }
 
+    /// Payments of the agent, newest first.
     #[pyo3(signature = (limit=None, before=None))]
     fn transfers<'py>(
         &self,
@@ -46,6 +49,7 @@ impl Agent {
         answer(py, async move { agent.transfers(&Page { limit, before }).await })
     }
 
+    /// Set credits aside for an agent. After this many seconds they come back, unless they were released.
     #[pyo3(signature = (to, amount_micro, seconds, memo=None))]
     fn open_escrow<'py>(
         &self,
@@ -62,18 +66,22 @@ impl Agent {
         )
     }
 
+    /// Pay out an escrow.
     fn release_escrow<'py>(&self, py: Python<'py>, id: String) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
         answer(py, async move { agent.release_escrow(&id).await })
     }
 
+    /// Give an escrow back to whoever opened it.
     #[pyo3(signature = (id, reason=None))]
     fn refund_escrow<'py>(&self, py: Python<'py>, id: String, reason: Option<String>) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
         answer(py, async move { agent.refund_escrow(&id, reason.as_deref()).await })
     }
 
-    #[pyo3(signature = (capability, name, price_micro, *, description=String::new(), unit="call".to_owned(), sla_hours=24, active=true, tags=vec![]))]
+    /// Offer work on the market, at a price for each call.
+    #[pyo3(signature = (capability, name, price_micro, *, description=String::new(), unit="call".to_owned(), sla_hours=24, active=true, tags=vec![],
+        input_schema=None, output_schema=None))]
     #[allow(clippy::too_many_arguments)]
     fn list_offer<'py>(
         &self,
@@ -86,8 +94,9 @@ impl Agent {
         sla_hours: u32,
         active: bool,
         tags: Vec<String>,
+        input_schema: Option<String>,
+        output_schema: Option<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (input_schema, output_schema) = (None, None);
         let offer = Offer {
             capability,
             name,
@@ -104,6 +113,7 @@ impl Agent {
         answer(py, async move { agent.list_offer(&offer).await })
     }
 
+    /// Hire the agent of an offer. The price is set aside until the work is accepted.
     #[pyo3(signature = (listing, task, input=None))]
     fn hire<'py>(
         &self,
@@ -120,6 +130,7 @@ impl Agent {
         })
     }
 
+    /// Hires of this agent by others, newest first.
     #[pyo3(signature = (state=None))]
     fn incoming_hires<'py>(&self, py: Python<'py>, state: Option<String>) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
@@ -129,11 +140,13 @@ impl Agent {
         )
     }
 
+    /// A hire as one of its two parties sees it.
     fn hire_state<'py>(&self, py: Python<'py>, id: String) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
         answer(py, async move { agent.hire_state(&id).await })
     }
 
+    /// Deliver work. Without an answer within the patience (5 minutes to 7 days) it counts as accepted, and is paid.
     #[pyo3(signature = (hire, summary, patience_seconds=86_400))]
     fn deliver<'py>(
         &self,
@@ -149,6 +162,7 @@ impl Agent {
         })
     }
 
+    /// Accept work, which pays for it: `escrow_released` says whether it did.
     #[pyo3(signature = (receipt, rating=None, feedback=None))]
     fn accept<'py>(
         &self,
@@ -164,11 +178,30 @@ impl Agent {
         })
     }
 
+    /// Dispute work, which pays nothing.
     fn dispute<'py>(&self, py: Python<'py>, receipt: String, reason: String) -> PyResult<Bound<'py, PyAny>> {
         let agent = self.0.clone();
         answer(py, async move {
             let receipt = agent.receipt(&receipt).await?;
             agent.judge(&receipt, &Verdict::Dispute(reason)).await
         })
+    }
+
+    /// Any signed write of the ledger: the path under `/v1/pay`, the schema without brand and version, the members.
+    fn write<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        kind: String,
+        members: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (agent, members): (_, Value) = (self.0.clone(), argument(members)?);
+        answer(py, async move { agent.write(&path, &kind, members).await })
+    }
+
+    /// Any read of the ledger as a party, who sees the texts: the path under `/v1/pay`, with its query.
+    fn read_as_party<'py>(&self, py: Python<'py>, path: String) -> PyResult<Bound<'py, PyAny>> {
+        let agent = self.0.clone();
+        answer(py, async move { agent.read_as_party(&path).await })
     }
 }

@@ -23,5 +23,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<agent::Agent>()?;
     module.add_class::<agent::Listener>()?;
     module.add_function(wrap_pyfunction!(client::verify_webhook, module)?)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("HeliographError", module.py().get_type::<convert::HeliographError>())
 }

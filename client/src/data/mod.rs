@@ -6,7 +6,7 @@ pub mod answers;
 
 use serde_json::json;
 
-use answers::{Aggregation, Changes, Check, ClaimVerdict, Country, Incident, Incidents};
+use answers::{Aggregation, Changes, Check, ClaimVerdict, Country, CountryPage, Incident, Incidents};
 
 use crate::Result;
 use crate::http::{Client, Method};
@@ -61,6 +61,11 @@ impl Client {
     /// How a country stands.
     pub async fn country(&self, code: &str, as_of: Option<&str>) -> Result<Country> {
         self.call(Method::Get, &["v1", "censorship-index", code]).query("as_of", as_of).send().await
+    }
+
+    /// What is blocked in a country, and why it has no score if it has none.
+    pub async fn country_page(&self, code: &str, as_of: Option<&str>) -> Result<CountryPage> {
+        self.call(Method::Get, &["data", "country", code]).query("as_of", as_of).send().await
     }
 
     /// Incidents, newest first.

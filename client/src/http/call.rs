@@ -33,7 +33,11 @@ impl<'a> Call<'a> {
     pub fn new(client: &'a Client, method: Method, path: String) -> Call<'a> {
         let repeatable = method == Method::Get;
         let headers = vec![("accept".to_owned(), "application/json".to_owned())];
-        Call { client, method, path, headers, body: None, repeatable, failed: None }
+        // The path is appended to the address: without its slash it would lead on with the name of the host, and a key of
+        // an agent would go there.
+        let is_path = path.starts_with('/') && !path.starts_with("//");
+        let failed = (!is_path).then(|| Error::usage(format!("the path `{path}` must begin with one `/`")));
+        Call { client, method, path, headers, body: None, repeatable, failed }
     }
 
     /// Adds a parameter, if there is a value.
@@ -204,4 +208,33 @@ fn refusal(answer: &Response, body: &[u8]) -> Error {
         message: members.message.unwrap_or_else(|| "The answer says no reason.".to_owned()),
         retry_after: seconds.map(Duration::from_secs),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::super::transport::Transport;
+    use super::super::{Config, Request};
+    use super::*;
+    use crate::platform::Work;
+
+    /// Answers with the address that it was asked for.
+    struct Mirror;
+
+    impl Transport for Mirror {
+        fn send(&self, request: Request) -> Work<'_, Result<Response>> {
+            Box::pin(async move { Err(Error::Answer(request.url)) })
+        }
+    }
+
+    #[test]
+    fn no_path_leads_to_another_host() {
+        let client = Client::with("http://relay.example", Config::default(), Mirror).unwrap();
+        let asked = |path: &str| client.get(path).now_or_never().unwrap().unwrap_err();
+        for path in ["@evil.example/x", ".evil.example/x", ":1/x", "v1/agent/profile", "//evil.example/x", ""] {
+            assert!(matches!(asked(path), Error::Usage(_)), "{path}");
+        }
+        assert_eq!(asked("/x?y=1"), Error::Answer("http://relay.example/x?y=1".to_owned()));
+    }
 }

@@ -7,7 +7,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
 use super::transport::{Body, Request, Response, Transport};
-use crate::platform::Work;
+use crate::platform::{Work, thrown};
 use crate::{Error, Result};
 
 /// The transport of JavaScript.
@@ -22,12 +22,10 @@ impl Fetch {
 }
 
 fn text_of(error: &JsValue) -> String {
-    let member = |name: &str| Reflect::get(error, &name.into()).ok().and_then(|text| text.as_string());
     let cause = Reflect::get(error, &"cause".into()).ok().filter(|cause| cause.is_object());
-    let message = member("message").unwrap_or_else(|| format!("{error:?}"));
     match cause {
-        Some(cause) => format!("{message}: {}", text_of(&cause)),
-        None => message,
+        Some(cause) => format!("{}: {}", thrown(error), text_of(&cause)),
+        None => thrown(error),
     }
 }
 
@@ -49,7 +47,27 @@ async fn wait(value: JsValue) -> std::result::Result<JsValue, JsValue> {
     JsFuture::from(Promise::resolve(&value)).await
 }
 
-async fn fetch(request: &Request) -> std::result::Result<JsValue, JsValue> {
+/// Ends a request when it is dropped, also one that was not answered yet.
+struct Abort(JsValue);
+
+impl Abort {
+    fn new() -> std::result::Result<Abort, JsValue> {
+        let controllers: Function = Reflect::get(&js_sys::global(), &"AbortController".into())?.dyn_into()?;
+        Reflect::construct(&controllers, &Array::new()).map(Abort)
+    }
+
+    fn signal(&self) -> std::result::Result<JsValue, JsValue> {
+        Reflect::get(&self.0, &"signal".into())
+    }
+}
+
+impl Drop for Abort {
+    fn drop(&mut self) {
+        let _ = call(&self.0, "abort", &[]);
+    }
+}
+
+async fn fetch(request: &Request, abort: Option<&Abort>) -> std::result::Result<JsValue, JsValue> {
     let init = Object::new();
     let headers = Object::new();
     for (name, value) in &request.headers {
@@ -68,6 +86,9 @@ async fn fetch(request: &Request) -> std::result::Result<JsValue, JsValue> {
         let milliseconds = JsValue::from_f64(timeout.as_millis() as f64);
         Reflect::set(&init, &"signal".into(), &call(&signals, "timeout", &[milliseconds])?)?;
     }
+    if let Some(abort) = abort {
+        Reflect::set(&init, &"signal".into(), &abort.signal()?)?;
+    }
     wait(call(&global, "fetch", &[request.url.as_str().into(), init.into()])?).await
 }
 
@@ -84,6 +105,8 @@ struct Pieces {
     /// A reader of the body; `None` if there is no body.
     reader: Option<JsValue>,
     timeout: Option<Duration>,
+    /// Of a stream, which no time-out ends.
+    _abort: Option<Abort>,
 }
 
 impl Drop for Pieces {
@@ -125,14 +148,15 @@ impl Transport for Fetch {
         Box::pin(async move {
             let timeout = request.timeout;
             let answered = async {
-                let answer = fetch(&request).await?;
+                let abort = if timeout.is_none() { Some(Abort::new()?) } else { None };
+                let answer = fetch(&request, abort.as_ref()).await?;
                 let status = Reflect::get(&answer, &"status".into())?.as_f64().unwrap_or_default() as u16;
                 let body = Reflect::get(&answer, &"body".into())?;
                 let reader = if body.is_object() { Some(call(&body, "getReader", &[])?) } else { None };
-                Ok::<_, JsValue>((status, headers(&answer)?, reader))
+                Ok::<_, JsValue>((status, headers(&answer)?, reader, abort))
             };
-            let (status, headers, reader) = answered.await.map_err(|error| failure(&error, timeout))?;
-            Ok(Response { status, headers, body: Box::new(Pieces { reader, timeout }) })
+            let (status, headers, reader, abort) = answered.await.map_err(|error| failure(&error, timeout))?;
+            Ok(Response { status, headers, body: Box::new(Pieces { reader, timeout, _abort: abort }) })
         })
     }
 }

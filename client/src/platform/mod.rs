@@ -17,7 +17,7 @@ use crate::{Error, Result};
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{now, pause, text_of};
 #[cfg(target_arch = "wasm32")]
-pub use wasm::{now, pause, text_of};
+pub use wasm::{now, pause, text_of, thrown};
 
 /// A future of this crate's traits. Natively it may move between threads.
 #[cfg(not(target_arch = "wasm32"))]

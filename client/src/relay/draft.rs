@@ -33,6 +33,8 @@ pub struct Draft {
     pub(crate) thread_id: Option<String>,
     pub(crate) reply_to: Option<String>,
     pub(crate) ttl: Option<u32>,
+    /// Whether it asks for a session's option in a mode without sessions. Sending refuses it.
+    pub(crate) contradicts: bool,
 }
 
 impl Draft {
@@ -41,24 +43,21 @@ impl Draft {
     pub fn to(did: &str, text: &str) -> Draft {
         let (to, text) = (did.to_owned(), text.to_owned());
         let (mode, content_type, message_type, thread_id, reply_to, ttl) = (None, None, None, None, None, None);
-        Draft { to, text, mode, content_type, message_type, thread_id, reply_to, ttl }
+        Draft { to, text, mode, content_type, message_type, thread_id, reply_to, ttl, contradicts: false }
     }
 
-    /// Seals it this way.
+    /// Seals it this way, in place of all that was said before of how. A box takes no further option.
     #[must_use]
     pub fn mode(self, mode: Mode) -> Draft {
-        Draft { mode: Some(mode), ..self }
+        Draft { mode: Some(mode), contradicts: false, ..self }
     }
 
     fn options(self, change: impl FnOnce(&mut Options)) -> Draft {
         let mut mode = self.mode.unwrap_or(Mode::Session(Options::default()));
         match &mut mode {
             Mode::Session(options) | Mode::Prekeys(options) => change(options),
-            Mode::ByService | Mode::Box => {
-                let mut options = Options::default();
-                change(&mut options);
-                mode = Mode::Session(options);
-            }
+            // Neither has a session. Dropping the option would send less protection than was asked for.
+            Mode::ByService | Mode::Box => return Draft { contradicts: true, ..self },
         }
         self.mode(mode)
     }
@@ -121,7 +120,7 @@ impl Draft {
         Draft { reply_to: Some(id.to_owned()), ..self }
     }
 
-    /// How long the service keeps it, in seconds: 60 to 604,800, and a day without it.
+    /// How long the service keeps it, in seconds: 1 to 604,800, and a day without it.
     #[must_use]
     pub fn ttl(self, seconds: u32) -> Draft {
         Draft { ttl: Some(seconds), ..self }

@@ -40,8 +40,14 @@ impl Agent {
     /// Sends a message. When this returns an error without an answer of the service, the message may have been sent.
     ///
     /// Errors: [`Code::KeyChanged`](crate::Code::KeyChanged) if the recipient's keys are not those that were pinned;
-    /// [`Code::NotFound`](crate::Code::NotFound) if there is no such agent, or it refuses this sender.
+    /// [`Code::NotFound`](crate::Code::NotFound) if there is no such agent, or it refuses this sender; [`Error::Usage`] if
+    /// the draft asks for options that its mode does not have.
     pub async fn send(&self, draft: &Draft) -> Result<Sent> {
+        if draft.contradicts {
+            let text =
+                "a plain box has no session, so it is never sealed, deniable, unpadded, classical or from prekeys";
+            return Err(Error::usage(text));
+        }
         let usual = if self.holds_keys() { Mode::Session(Options::default()) } else { Mode::ByService };
         match draft.mode.unwrap_or(usual) {
             Mode::ByService => self.send_plain(draft).await,

@@ -4,7 +4,7 @@ use js_sys::{Function, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 
 use super::Store;
-use crate::platform::Work;
+use crate::platform::{Work, thrown};
 use crate::{Error, Result};
 
 /// Keeps values in `localStorage`, as base64 under `<prefix>/<name>`. Every script of the page's origin can read them.
@@ -19,7 +19,7 @@ fn call(method: &str, arguments: &[JsValue]) -> Result<JsValue> {
         let function: Function = Reflect::get(&storage, &method.into())?.dyn_into()?;
         function.apply(&storage, &arguments.iter().collect::<js_sys::Array>())
     };
-    done().map_err(|error: JsValue| Error::Store(format!("localStorage: {error:?}")))
+    done().map_err(|error: JsValue| Error::Store(format!("localStorage: {}", thrown(&error))))
 }
 
 impl LocalStore {

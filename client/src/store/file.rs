@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::Store;
+use super::owner::{self, Owner};
 use crate::platform::Work;
 use crate::{Error, Result};
 
@@ -16,10 +17,12 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
 /// Keeps each value in a file of its own, which only the owner can read. A file is written whole under another name,
 /// flushed to the disk and renamed, so that a crash leaves the value before or the new one.
 ///
-/// Two programs must not use one folder at the same time: a lock file refuses the second (decision keys-in-files).
+/// Two programs must not use one folder at the same time: lock files refuse the second (decision keys-in-files).
 #[derive(Debug)]
 pub struct FileStore {
     folder: PathBuf,
+    /// Tells programs in other languages. It ends before the lock, which the next program waits for.
+    _owner: Owner,
     /// Held open: the lock ends with it.
     _lock: fs::File,
 }
@@ -36,9 +39,11 @@ impl FileStore {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         let failed = |error: std::io::Error| Error::Store(format!("{}: {error}", folder.display()));
         builder.create(&folder).map_err(failed)?;
-        let lock = own(&folder.join("lock"), false).map_err(failed)?;
-        lock.try_lock().map_err(|_| Error::Store(format!("another program uses {}", folder.display())))?;
-        Ok(FileStore { folder, _lock: lock })
+        let used = || Error::Store(format!("another program uses {}", folder.display()));
+        let lock = own().create(true).open(folder.join("lock")).map_err(failed)?;
+        lock.try_lock().map_err(|_| used())?;
+        let owner = owner::claim(&folder).map_err(failed)?.ok_or_else(used)?;
+        Ok(FileStore { folder, _owner: owner, _lock: lock })
     }
 
     /// A name can hold what a service made up, such as an id. So nothing of it may lead out of the folder.
@@ -49,7 +54,7 @@ impl FileStore {
     fn put(&self, name: &str, value: &[u8]) -> std::io::Result<()> {
         let path = self.path(name);
         let fresh = path.with_extension("new");
-        let mut file = own(&fresh, true)?;
+        let mut file = own().create(true).truncate(true).open(&fresh)?;
         file.write_all(value)?;
         file.sync_all()?;
         fs::rename(&fresh, &path)?;
@@ -58,13 +63,20 @@ impl FileStore {
     }
 }
 
-/// Opens a file that only its owner may read and write.
-fn own(path: &Path, empty: bool) -> std::io::Result<fs::File> {
+/// How a file is opened that only its owner may read and write.
+fn own() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(empty);
+    options.write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    options
+}
+
+/// Makes such a file.
+///
+/// Errors: `AlreadyExists` if there is one.
+pub(super) fn fresh(path: &Path) -> std::io::Result<fs::File> {
+    own().create_new(true).open(path)
 }
 
 impl Store for FileStore {

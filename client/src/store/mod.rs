@@ -8,6 +8,8 @@ mod browser;
 #[cfg(not(target_arch = "wasm32"))]
 mod file;
 mod memory;
+#[cfg(not(target_arch = "wasm32"))]
+mod owner;
 
 use crate::Result;
 use crate::platform::{Shared, Work};

@@ -39,7 +39,9 @@ fn name(path: &[String]) -> String {
 }
 
 fn page(command: &Command, path: &[String]) -> Result<Vec<u8>, Failure> {
-    let man = Man::new(command.clone()).title(name(path)).manual("Heliograph");
+    // Subcommands have no version of their own.
+    let source = concat!("heliograph ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command.clone()).title(name(path)).source(source).manual("Heliograph");
     let mut page = Vec::new();
     let mut write = || {
         man.render_title(&mut page)?;

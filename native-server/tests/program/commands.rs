@@ -135,7 +135,12 @@ fn countries_claims_and_counts_answer_in_every_form() {
     let user = User::new("user-data");
     let text = user.good(&["country", "ke"]);
     assert!(text.contains("Kenya") && text.contains("one.example.org"), "{text}");
-    assert_eq!(user.json(&["country", "KE"])["country"], "KE");
+    assert!(text.contains("BLOCKED") || text.contains("Nothing is known to be blocked."), "{text}");
+    assert!(text.contains("no score"), "the data are too few for a score, which must be said: {text}");
+    let answer = user.json(&["country", "KE"]);
+    assert!(answer["country"] == "KE" && answer["data"]["blockedDomains"].is_array(), "{answer}");
+    let past = user.good(&["country", "KE", "--as-of", "2020-01-01"]);
+    assert!(past.contains("2020-01-01 00:00") && past.contains("no score"), "{past}");
     let rows = user.csv(&["country", "KE"]);
     assert_eq!((rows.len(), rows[0][0].as_str(), rows[1][0].as_str()), (2, "country", "KE"));
     let claim = ["claim", "YouTube is", "blocked in China"];
@@ -150,9 +155,19 @@ fn countries_claims_and_counts_answer_in_every_form() {
     assert!(rows.iter().any(|row| row[0].starts_with("2026-05-01") && row[1] == "1"), "{rows:?}");
     let text = user.good(&counting);
     assert!(text.starts_with("DAY") && text.contains("\n2026-05-01  "), "{text}");
-    let lines = user.good(&[&counting[..], &["--by", "network", "--json"]].concat());
-    let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
-    assert!(first["probe_asn"].is_string() || first["probe_asn"].is_number(), "{first}");
+    for part in ["range", "2026-05-01 00:00 to 2026-05-04 00:00 (UTC)", "license", "method", "left out"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Few days are rows of a day each, too, unless another grain is wanted.
+    let answer = user.json(&[&counting[..], &["--by", "network"]].concat());
+    let first = &answer["result"][0];
+    assert!(first["probe_asn"].is_string() || first["probe_asn"].is_number(), "{answer}");
+    assert!(answer["time_grain"] == "day" && answer["license"].is_string() && answer["left_out"].is_string());
+    let refused = user.says(&["aggregate", "--country", "Kenya", "--by", "domain"]);
+    assert!(
+        refused.code == 4 && refused.error.contains("--country") && !refused.error.contains("probe_cc"),
+        "{refused:?}"
+    );
     let unfit = user.says(&["aggregate", "--by", "day", "--by", "day", "--by", "day"]);
     assert_eq!(unfit.code, 2, "{unfit:?}");
 }
@@ -397,6 +412,8 @@ fn help_completions_and_manual_are_made_of_the_same() {
     }
     let page = good(&path, &["man", "agent", "send"]);
     assert!(page.contains(".TH heliograph-agent-send 1") && page.contains("reply"), "{page}");
+    assert!(page.contains(concat!("\"heliograph ", env!("CARGO_PKG_VERSION"), "\"")), "{page}");
+    assert!(good(&path, &["man", "serve"]).contains("HELIOGRAPH_DATA"), "a page names the variables");
     let pages = folder.path().join("man1");
     good(&path, &["man", "--folder", pages.to_str().unwrap()]);
     let written: Vec<PathBuf> = std::fs::read_dir(&pages).unwrap().map(|entry| entry.unwrap().path()).collect();

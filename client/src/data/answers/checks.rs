@@ -161,6 +161,49 @@ pub struct Country {
     pub timestamp: String,
 }
 
+/// `/data/country/{code}`, as far as it says more than [`Country`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CountryPage {
+    /// Why there is no score; null if there is one.
+    #[serde(default)]
+    pub reason: Option<String>,
+    pub data: Blocked,
+}
+
+/// What is blocked in a country.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Blocked {
+    /// Slugs of platforms that measurements find blocked.
+    pub affected_services: Vec<String>,
+    /// Domains that measurements find blocked.
+    pub blocked_domains: Vec<String>,
+    /// What lists and documented facts say is blocked where no measurement decides; at most 50.
+    pub listed_blocked: Vec<ListedBlock>,
+    /// Entries of lists and facts that count here, including those about sites that measurements decide.
+    pub listed_count: i64,
+}
+
+/// Something that a list names, and no measurement decides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ListedBlock {
+    /// `known_list`
+    pub basis: String,
+    /// The date of the list.
+    pub date: String,
+    /// `official`, `court`, `leak` or `documented`.
+    pub kind: String,
+    pub label: String,
+    /// Since when the list has the entry, if the list says so.
+    #[serde(default)]
+    pub since: Option<String>,
+    /// The source that documents a documented block.
+    #[serde(default)]
+    pub source: Option<String>,
+    /// A domain, or the slug of a platform.
+    pub target: String,
+}
+
 /// An active incident, as a page lists it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ActiveIncident {

@@ -68,12 +68,11 @@ pub struct Claim {
 }
 
 /// What rows of counts can be grouped by, each with its name in the interface.
-pub const AXES: [(&str, &str); 8] = [
+pub const AXES: [(&str, &str); 7] = [
     ("day", "measurement_start_day"),
     ("country", "probe_cc"),
     ("network", "probe_asn"),
     ("domain", "domain"),
-    ("url", "input"),
     ("category", "category_code"),
     ("test", "test_name"),
     ("blocking", "blocking_type"),
@@ -105,7 +104,7 @@ pub struct Aggregate {
     /// A row for each of these; may be given twice.
     #[arg(long, value_name = "WHAT", value_parser = AXES.map(|(name, _)| name))]
     pub by: Vec<String>,
-    /// The length of a "day" in rows by day.
+    /// The length of a "day" in rows by day; a day without this. `auto` takes the shortest that fits the range.
     #[arg(long, value_name = "LENGTH", value_parser = ["hour", "day", "week", "month", "year", "auto"])]
     pub grain: Option<String>,
     #[command(flatten)]
@@ -175,7 +174,7 @@ pub enum AgentCommand {
         /// The message that it answers.
         #[arg(long, value_name = "ID")]
         reply_to: Option<String>,
-        /// How long the server keeps it: 60 to 604800 seconds, a day without this.
+        /// How long the server keeps it: 1 to 604800 seconds, a day without this.
         #[arg(long, value_name = "SECONDS")]
         ttl: Option<u32>,
         /// Put thread, types and sender inside of the ciphertext.

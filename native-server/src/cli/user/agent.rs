@@ -60,7 +60,13 @@ fn input() -> Result<String, Failure> {
 
 async fn register(mut asked: Asked, ask: &Ask, registration: Registration) -> Result<(), Failure> {
     let store = asked.place().await?;
-    let agent = asked.client.register(store, registration.clone()).await?;
+    let agent = match asked.client.register(store, registration.clone()).await {
+        Ok(agent) => agent,
+        Err(error) => {
+            asked.profile.drop_if_empty();
+            return Err(error.into());
+        }
+    };
     let (did, url) = (agent.did(), asked.client.base().to_owned());
     asked.profile.note(&url, &did)?;
     let held = if agent.holds_keys() { "here" } else { "at the server" };
@@ -90,8 +96,8 @@ async fn send(mut asked: Asked, ask: &Ask, draft: Draft) -> Result<(), Failure> 
         ("id", sent.id.clone()),
         ("to", sent.to.clone()),
         ("encrypted", how.to_owned()),
-        ("sent", minute(&sent.timestamp)),
-        ("expires", minute(&sent.expires_at)),
+        ("sent", ask.form.time(&sent.timestamp)),
+        ("expires", ask.form.time(&sent.expires_at)),
     ];
     ask.form.one(&sent, "", &fields)
 }

@@ -1,12 +1,11 @@
-//! `heliograph check`, `country`, `claim` and `aggregate`.
+//! `heliograph check`, `country` and `claim`.
 
-use heliograph_client::data::Counting;
-use heliograph_client::data::answers::{Check as Checked, ClaimEvidence};
-use serde_json::Value;
+use heliograph_client::data::answers::{Check as Checked, ClaimEvidence, Country as Overview, CountryPage};
+use serde::Serialize;
 
 use super::ask;
-use super::output::{Fields, minute};
-use crate::cli::args::user::{AXES, Aggregate, Check, Claim, Country};
+use super::output::Fields;
+use crate::cli::args::user::{Check, Claim, Country, Form};
 use crate::cli::exit::{BLOCKED, Failure, NOT_KNOWN};
 
 pub fn check(check: &Check) -> Result<(), Failure> {
@@ -24,11 +23,12 @@ pub fn check(check: &Check) -> Result<(), Failure> {
             answers.push(asked.client.check(target, &country, check.as_of.as_deref()).await?);
         }
         match answers.as_slice() {
-            [answer] => form.one(answer, &answer.summary, &fields(answer))?,
+            [answer] => form.one(answer, &answer.summary, &fields(answer, form))?,
             several => {
-                let heads: Vec<&str> =
-                    several.first().map(row).unwrap_or_default().iter().map(|(head, _)| *head).collect();
-                form.list(several, &heads, "", |answer| row(answer).into_iter().map(|(_, value)| value).collect())?;
+                let first = several.first().map(|first| row(first, form)).unwrap_or_default();
+                let heads: Vec<&str> = first.iter().map(|(head, _)| *head).collect();
+                let values = |answer: &Checked| row(answer, form).into_iter().map(|(_, value)| value).collect();
+                form.list(several, &heads, "", values)?;
             }
         }
         if !check.exit_code {
@@ -49,7 +49,7 @@ pub fn country_code(text: &str) -> String {
 }
 
 /// An answer in a table of answers.
-fn row(answer: &Checked) -> Fields {
+fn row(answer: &Checked, form: Form) -> Fields {
     // Where nobody ever measured, the answer has the time of the question.
     let ever = answer.basis != "unmeasured" || answer.stale_since.is_some();
     vec![
@@ -61,13 +61,13 @@ fn row(answer: &Checked) -> Fields {
         ("networks blocked", answer.networks_blocked.to_string()),
         ("networks tested", answer.networks_tested.to_string()),
         ("samples", answer.samples.to_string()),
-        ("last checked", if ever { minute(&answer.last_checked) } else { String::new() }),
+        ("last checked", if ever { form.time(&answer.last_checked) } else { String::new() }),
     ]
 }
 
 /// An answer by itself.
-pub fn fields(answer: &Checked) -> Fields {
-    let mut fields = row(answer);
+pub fn fields(answer: &Checked, form: Form) -> Fields {
+    let mut fields = row(answer, form);
     fields.extend([
         ("method", answer.methods.join(", ")),
         ("as of", answer.as_of.clone().unwrap_or_default()),
@@ -78,34 +78,91 @@ pub fn fields(answer: &Checked) -> Fields {
     fields
 }
 
+/// How a country stands, and what is blocked there: the members of two answers in one.
+#[derive(Serialize)]
+struct Standing {
+    #[serde(flatten)]
+    overview: Overview,
+    #[serde(flatten)]
+    page: CountryPage,
+}
+
+/// Most listed entries that an answer holds.
+const MOST_LISTED: usize = 50;
+
 pub fn country(country: &Country) -> Result<(), Failure> {
     let form = country.ask.form;
     ask::run(&country.ask, |asked| async move {
-        let answer = asked.client.country(&country_code(&country.country), country.as_of.as_deref()).await?;
-        let ids: Vec<&str> = answer.active_incidents.iter().map(|incident| incident.id.as_str()).collect();
-        let mut fields = vec![
-            ("country", answer.country.clone()),
-            ("name", answer.name.clone()),
-            ("score", answer.score.map(|score| score.to_string()).unwrap_or_default()),
-            ("status", answer.status.clone()),
-            ("last checked", minute(answer.last_checked.as_deref().unwrap_or_default())),
-            ("stale since", minute(answer.stale_since.as_deref().unwrap_or_default())),
-            ("active incidents", ids.join(" ")),
-            ("license", answer.effective_license.clone()),
-        ];
+        let (code, as_of) = (country_code(&country.country), country.as_of.as_deref());
+        let overview = asked.client.country(&code, as_of).await?;
+        let standing = Standing { overview, page: asked.client.country_page(&code, as_of).await? };
+        let mut fields = standing.fields(form);
         if !form.is_for_people() {
-            return form.one(&answer, "", &fields);
+            fields.extend(standing.lists());
+            return form.one(&standing, "", &fields);
         }
-        fields.retain(|(name, _)| *name != "active incidents");
-        form.one(&answer, "", &fields)?;
+        form.one(&standing, "", &fields)?;
+        say!();
+        let nothing = "Nothing is known to be blocked.";
+        form.list(&standing.blocks(), &["blocked", "what", "known by"], nothing, Clone::clone)?;
+        if standing.page.data.listed_blocked.len() >= MOST_LISTED {
+            say!("These are not all: lists name {} entries here.", standing.page.data.listed_count);
+        }
         say!();
         form.list(
-            &answer.active_incidents,
+            &standing.overview.active_incidents,
             &["incident", "type", "severity", "title"],
             "No incident is active.",
             |row| vec![row.id.clone(), row.kind.clone(), row.severity.clone(), row.title.clone()],
         )
     })
+}
+
+impl Standing {
+    fn fields(&self, form: Form) -> Fields {
+        let Standing { overview, page } = self;
+        vec![
+            ("country", overview.country.clone()),
+            ("name", overview.name.clone()),
+            ("score", overview.score.map(|score| score.to_string()).unwrap_or_default()),
+            ("no score", page.reason.clone().unwrap_or_default()),
+            ("status", overview.status.clone()),
+            ("as of", form.time(overview.as_of.as_deref().unwrap_or_default())),
+            ("last checked", form.time(overview.last_checked.as_deref().unwrap_or_default())),
+            ("stale since", form.time(overview.stale_since.as_deref().unwrap_or_default())),
+            ("license", overview.effective_license.clone()),
+        ]
+    }
+
+    /// The lists, in one row of CSV.
+    fn lists(&self) -> Fields {
+        let blocked = &self.page.data;
+        let listed: Vec<&str> = blocked.listed_blocked.iter().map(|block| block.target.as_str()).collect();
+        let incidents: Vec<&str> = self.overview.active_incidents.iter().map(|row| row.id.as_str()).collect();
+        vec![
+            ("blocked services", blocked.affected_services.join(" ")),
+            ("blocked sites", blocked.blocked_domains.join(" ")),
+            ("listed", listed.join(" ")),
+            ("active incidents", incidents.join(" ")),
+        ]
+    }
+
+    /// Rows of what is blocked: first what measurements find, then what lists say and no measurement decides.
+    fn blocks(&self) -> Vec<Vec<String>> {
+        let blocked = &self.page.data;
+        let measured = |names: &[String], what: &str| {
+            names.iter().map(|name| vec![name.clone(), what.to_owned(), "measured".to_owned()]).collect::<Vec<_>>()
+        };
+        let mut rows = measured(&blocked.affected_services, "service");
+        rows.extend(measured(&blocked.blocked_domains, "site"));
+        rows.extend(blocked.listed_blocked.iter().map(|block| {
+            // Slugs of services have no point, which every domain has.
+            let what = if block.target.contains('.') { "site" } else { "service" };
+            let known = format!("listed only ({}, {})", block.kind, block.date.get(..10).unwrap_or(&block.date));
+            vec![block.target.clone(), what.to_owned(), known]
+        }));
+        rows
+    }
 }
 
 pub fn claim(claim: &Claim) -> Result<(), Failure> {
@@ -132,67 +189,7 @@ pub fn claim(claim: &Claim) -> Result<(), Failure> {
         }
         say!();
         form.list(evidence, &["observed", "source", "what"], "", |row: &ClaimEvidence| {
-            vec![minute(&row.observed_at), row.source.clone(), row.claim.clone()]
+            vec![form.time(&row.observed_at), row.source.clone(), row.claim.clone()]
         })
     })
-}
-
-/// The counts of a row, each with its name in the interface.
-const COUNTS: [(&str, &str); 5] = [
-    ("measured", "measurement_count"),
-    ("ok", "ok_count"),
-    ("anomaly", "anomaly_count"),
-    ("confirmed", "confirmed_count"),
-    ("failure", "failure_count"),
-];
-
-pub fn aggregate(wanted: &Aggregate) -> Result<(), Failure> {
-    let form = wanted.ask.form;
-    let axis = |name: &String| AXES.iter().find(|(axis, _)| axis == name).map(|(_, wire)| (*wire).to_owned());
-    if wanted.by.len() > 2 {
-        return Err(Failure::usage("--by may be given twice, not more often"));
-    }
-    ask::run(&wanted.ask, |asked| async move {
-        let counting = Counting {
-            countries: wanted.country.as_deref().map(country_code),
-            domains: wanted.domain.clone(),
-            networks: wanted.network.clone(),
-            category: wanted.category.clone(),
-            test_name: wanted.test.clone(),
-            since: wanted.since.clone(),
-            until: wanted.until.clone(),
-            grain: wanted.grain.clone(),
-            axis_x: wanted.by.first().and_then(axis),
-            axis_y: wanted.by.get(1).and_then(axis),
-        };
-        let answer = asked.client.aggregate(&counting).await?;
-        let rows = match answer.result {
-            Value::Array(rows) => rows,
-            Value::Null => Vec::new(),
-            one => vec![one],
-        };
-        let axes = wanted.by.iter().filter_map(|name| AXES.iter().find(|(axis, _)| axis == name));
-        let columns: Vec<(&str, &str)> = axes.chain(&COUNTS).copied().collect();
-        // Programs get the names of the interface.
-        let heads: Vec<&str> = columns.iter().map(|(name, wire)| if form.csv { *wire } else { *name }).collect();
-        form.list(&rows, &heads, "Nobody measured that.", |row| {
-            let cell = |(name, wire): &(&str, &str)| match (*name, plain(&row[*wire])) {
-                ("network", number) if !form.csv && number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                    format!("AS{number}")
-                }
-                ("day", time) if !form.csv => minute(time.strip_suffix("T00:00:00Z").unwrap_or(&time)),
-                (_, text) => text,
-            };
-            columns.iter().map(cell).collect()
-        })
-    })
-}
-
-/// A value of a row as people write it.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    }
 }

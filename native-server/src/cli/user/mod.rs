@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `agent` | registers, sends and listens |
 //! | `ask` | from flags and profile to a connection |
-//! | `data` | checks, countries, claims, counts |
+//! | `counts` | counts of measurements |
+//! | `data` | checks, countries, claims |
 //! | `output` | tables, JSON, CSV |
 //! | `pay` | wallets, payments, offers, hires |
 //! | `profile` | named servers and the keys of their agents |
@@ -13,6 +14,7 @@
 
 mod agent;
 mod ask;
+mod counts;
 mod data;
 mod output;
 mod pay;
@@ -21,7 +23,8 @@ mod transport;
 mod watch;
 
 pub use agent::run as agent;
-pub use data::{aggregate, check, claim, country};
+pub use counts::aggregate;
+pub use data::{check, claim, country};
 pub use output::clean;
 pub use pay::run as pay;
 pub use profile::run as profile;

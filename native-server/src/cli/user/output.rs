@@ -79,6 +79,11 @@ impl Form {
         Ok(())
     }
 
+    /// A time: to the minute for people, and as it is for programs, which need the zone.
+    pub fn time(self, time: &str) -> String {
+        if self.is_for_people() { minute(time) } else { time.to_owned() }
+    }
+
     /// Whether the answer is for people.
     pub fn is_for_people(self) -> bool {
         !self.json && !self.csv

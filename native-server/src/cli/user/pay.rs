@@ -6,7 +6,7 @@ use heliograph_client::ledger::market::Search;
 use serde_json::Value;
 
 use super::ask::{self, Asked};
-use super::output::{Fields, credits, minute};
+use super::output::{Fields, credits};
 use crate::cli::args::user::{Ask, PayCommand};
 use crate::cli::exit::Failure;
 use crate::clock;
@@ -79,7 +79,7 @@ async fn send(mut asked: Asked, ask: &Ask, (to, amount): (&str, i64), memo: Opti
         ("to", paid.transfer.to_did.clone()),
         ("paid", credits(paid.transfer.amount_micro)),
         ("balance", credits(paid.sender_new_balance_micro)),
-        ("settled", minute(&paid.settled_at)),
+        ("settled", ask.form.time(&paid.settled_at)),
     ];
     ask.form.one(&paid, "", &fields)
 }
@@ -125,7 +125,7 @@ async fn hire(
         ("set aside", credits(hired.price_micro)),
         ("task", hired.hire.task_id.clone()),
         ("escrow", hired.escrow_id.clone()),
-        ("work is due", minute(&hired.delivery_deadline_at)),
+        ("work is due", ask.form.time(&hired.delivery_deadline_at)),
     ];
     ask.form.one(&hired, "", &fields)
 }

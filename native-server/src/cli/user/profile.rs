@@ -131,6 +131,23 @@ impl Profile {
         self.save()
     }
 
+    /// Removes what a registration that failed has made. Keys and an address that was set stay.
+    pub fn drop_if_empty(&self) {
+        let Ok(keys) = self.keys() else { return };
+        // Nobody else uses the folder while this holds it.
+        let Ok(store) = FileStore::new(&keys) else { return };
+        let others = |name: &std::ffi::OsStr| name != "lock" && name != "owner";
+        let empty = std::fs::read_dir(&keys)
+            .is_ok_and(|mut files| !files.any(|file| file.is_ok_and(|file| others(&file.file_name()))));
+        if empty {
+            let _ = std::fs::remove_file(keys.join("lock"));
+            drop(store);
+            // A folder with something in it is not removed.
+            let _ = std::fs::remove_dir(&keys);
+            let _ = std::fs::remove_dir(&self.folder);
+        }
+    }
+
     fn save(&self) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(&self.kept).map_err(|error| error.to_string())?;
         write(&self.folder, "profile.json", &format!("{text}\n"))

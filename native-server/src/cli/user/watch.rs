@@ -42,7 +42,7 @@ pub fn run(watch: &Watch) -> Result<(), Failure> {
 
 fn tell(form: Form, first: bool, answer: &Check) -> Result<(), Failure> {
     let words = format!("{}  {}  {}", minute(&answer.checked_at), coloured(&answer.status), clean(&answer.summary));
-    form.next(first, answer, &words, &fields(answer))
+    form.next(first, answer, &words, &fields(answer, form))
 }
 
 /// What to do about a failure: wait this much longer, or give up because the next answer would be the same.
