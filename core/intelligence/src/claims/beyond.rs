@@ -14,11 +14,19 @@ impl Occasions {
         Occasions(bits(text, "occasions"))
     }
 
-    /// Whether the occasion that a source gives is all that is said.
+    /// The same of an end: what a block was for does not tell what it ended for.
+    const fn of_an_end(self, ended: bool) -> Occasions {
+        if ended && self.0 != 0 { Occasions(self.0 | APART) } else { self }
+    }
+
+    /// Whether the occasion that a source gives is all that is said. "Before the exams" is not for them.
     pub fn are(self, told: &str) -> bool {
-        self.0 != 0 && Occasions::of(Reader::of(&split(told))).0 & self.0 == self.0
+        self.0 != 0 && self.0 & APART == 0 && Occasions::of(Reader::of(&split(told))).0 & self.0 == self.0
     }
 }
+
+/// What the lexicon says of an occasion that is named in another way: "after the vote", "instead of the exams".
+const APART: u16 = 128;
 
 /// The numbers that a list says of words, each of which is one bit.
 fn bits(text: Reader<'_>, list: &str) -> u16 {
@@ -60,7 +68,7 @@ impl Beyond {
 
 /// The details of a clause that says these days and stance.
 pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> {
-    let occasions = Occasions::of(Reader::of(words));
+    let occasions = Occasions::of(Reader::of(words)).of_an_end(stance.over);
     let words: Vec<Word<'_>> = words.iter().filter(|word| !word.aside).cloned().collect();
     let text = Reader::of(&words);
     let places = || 0..words.len();
@@ -75,13 +83,14 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> 
     // "From 5 August": no word but these dates a beginning.
     let during = days.iter().all(|when| when.span == Span::During) && !days.is_empty();
     let begun = during && !stance.over && text.says("beyond.began");
-    // "Lifted after three weeks": so long it was.
-    let after = |at: usize| text.is(at, "after").then(|| number_of(text, at + 1)).flatten();
-    let over = places().find_map(after).filter(|_| stance.over && days.is_empty());
+    // "Lifted after three weeks", "shutdown over within hours": so long it was.
+    let until = |at: &usize| stance.over || text.fits(*at, "length.ended");
+    let dated = stance.over && days.iter().any(|when| when.is_one_day());
+    let over = places().filter(until).find_map(|at| until_an_end(text, at, dated));
     let found = [
         share.map(Beyond::HowMany),
         places().find_map(|at| hours(text, at)).map(|(_, hours)| Beyond::Hours(hours)),
-        places().find_map(|at| duration(text, at)).or(over).map(Beyond::HowLong),
+        over.or_else(|| places().find_map(|at| duration(text, at))).map(Beyond::HowLong),
         methods(text).map(Beyond::Method),
         nationwide,
         (occasions != Occasions::default()).then_some(Beyond::Occasion(occasions)),
@@ -223,29 +232,47 @@ const ABOUT_SHARE: f64 = 0.25;
 const SLACK: f64 = 2.0;
 /// ... and a bound ("more than a week") by so many.
 const BOUND_SLACK: f64 = 1.0;
-/// Who counts months or years rounds to half of one.
-const ROUNDED: f64 = 0.5;
+/// Months and years differ by so much.
+const CALENDAR: f64 = 0.5;
+/// What is off by more than that, and by no more than this share, neither bears a length out nor speaks against it:
+/// "seven months" of 222 days. The same whatever the unit.
+const NEAR: f64 = 0.05;
 
 /// Most days of what is called short-lived. Our choice.
 const SHORT: f64 = 3.0;
 
 impl Length {
+    /// Nothing bears it out or speaks against it.
+    const UNKNOWN: Length = Length { least: f64::INFINITY, most: f64::INFINITY };
+
     fn of(count: f64, days: f64, about: bool) -> Length {
-        let rounded = if days >= 30.0 { days * ROUNDED } else { 0.0 };
         let share = if about { count * days * ABOUT_SHARE } else { 0.0 };
-        // Of hours nobody is two days off.
-        let slack = if days < 1.0 { BOUND_SLACK } else { SLACK };
-        let off = slack.max(rounded).max(share);
+        let slack = match days {
+            // Of hours nobody is two days off.
+            _ if days < 1.0 => BOUND_SLACK,
+            _ if days >= 30.0 => SLACK + CALENDAR,
+            _ => SLACK,
+        };
+        let off = slack.max(share);
         Length { least: count * days - off, most: count * days + off }
     }
 
-    fn whole(days: f64) -> Length {
-        let off = if days >= 30.0 { 2.0 * SLACK } else { SLACK };
-        Length { least: days - off, most: days + off }
+    const fn at_most(days: f64) -> Length {
+        Length { least: 0.0, most: days }
     }
 
     pub fn holds(self, days: f64) -> bool {
         days >= self.least && days <= self.most
+    }
+
+    /// Whether so many days are clearly fewer. Of what is said to have no end nobody can tell.
+    pub fn is_longer_than(self, days: f64) -> bool {
+        self.least.is_finite() && days < self.least * (1.0 - NEAR)
+    }
+
+    /// Whether so many days are clearly more.
+    pub fn is_shorter_than(self, days: f64) -> bool {
+        days > self.most * (1.0 + NEAR)
     }
 }
 
@@ -257,9 +284,9 @@ pub fn duration(text: Reader<'_>, at: usize) -> Option<Length> {
     let taken = text.take(at, "length")?;
     let days = taken.number("unit").map_or(0.0, |minutes| minutes as f64 / MINUTES);
     match taken.says {
-        "whole" => Some(Length::whole(days)),
-        "short" => Some(Length { least: 0.0, most: SHORT }),
-        "endless" => Some(Length { least: f64::INFINITY, most: f64::INFINITY }),
+        "whole" => Some(Length::of(1.0, days, false)),
+        "short" => Some(Length::at_most(SHORT)),
+        "endless" => Some(Length::UNKNOWN),
         "without" => number_of(text, at),
         "for" => bounded(text.part(at..at + taken.length), number_of(text, at + taken.length)?),
         // "A week-long blackout", "about a 10-day one".
@@ -270,12 +297,29 @@ pub fn duration(text: Reader<'_>, at: usize) -> Option<Length> {
     }
 }
 
+/// How long it was until an end that is told at a place: "after a week", "two days later", "the same day".
+fn until_an_end(text: Reader<'_>, at: usize, dated: bool) -> Option<Length> {
+    let taken = text.take(at, "length.end")?;
+    let behind = at + taken.length;
+    match taken.says {
+        "within" => number_of(text, behind).map(|length| Length::at_most(length.most)),
+        "after" => bounded(text.part(at..behind), number_of(text, behind)?),
+        "later" => number_of(text, at),
+        // "Lifted on 8 October, the same day": as something else.
+        _ if dated => Some(Length::UNKNOWN),
+        _ => {
+            let days = taken.number("unit").map_or(1.0, |minutes| minutes as f64 / MINUTES);
+            Some(Length::at_most(days + BOUND_SLACK))
+        }
+    }
+}
+
 /// What "more than", "about" and the like make of a length.
 fn bounded(before: Reader<'_>, length: Length) -> Option<Length> {
     // What is a bound is not rounded.
     let bound = (length.least + length.most) / 2.0;
     Some(if before.has("less|under|fewer|up") {
-        Length { least: 0.0, most: bound + BOUND_SLACK }
+        Length::at_most(bound + BOUND_SLACK)
     } else if before.has("more|over|least") {
         Length { least: bound - BOUND_SLACK, most: f64::INFINITY }
     } else if before.says("length.about") {

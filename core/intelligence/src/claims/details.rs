@@ -56,7 +56,9 @@ impl CheckedClaim<'_> {
         // The detail of which the data say the opposite, where they support the rest.
         let interference =
             core.verdict < Verdict::Unconfirmed || matches!(core.why, Why::Partly | Why::Doubtful | Why::Sporadic);
-        let opposed = of(Fit::Opposed).next().filter(|_| interference && !stance.negated);
+        // That it is over says how long it was, where it was so.
+        let said = |one: &Beyond| !stance.negated || stance.over && matches!(one, Beyond::HowLong(_));
+        let opposed = of(Fit::Opposed).find(said).filter(|_| interference);
         let mut judgement = core;
         // "Not on all networks", where it is so on some.
         if stance.denies() && core.verdict == Verdict::Unconfirmed && of(Fit::Opposed).next().is_some() {
@@ -168,12 +170,11 @@ impl CheckedClaim<'_> {
         let spans: Vec<(Timestamp, Timestamp)> = self.bearing.fitting.iter().filter_map(ended).collect();
         let all = spans.iter().map(|span| span.0).min().zip(spans.iter().map(|span| span.1).max());
         let days = |(start, end): (Timestamp, Timestamp)| (end.0 - start.0).max(0) as f64 / DAY as f64;
-        // Of what is said to have no end nobody can tell.
-        let longer = |days: f64| claimed.least.is_finite() && days < claimed.least;
         // What comes and goes is shorter each time than all of it.
         let broken = |incident: &Incident| incident.draft.pattern.is_some() || incident.draft.schedule.is_some();
-        let shorter = !self.bearing.fitting.iter().any(broken) && spans.iter().all(|span| days(*span) > claimed.most);
-        spans.len() == self.bearing.fitting.len() && all.is_some_and(|all| longer(days(all)) || shorter)
+        let shorter =
+            !self.bearing.fitting.iter().any(broken) && spans.iter().all(|span| claimed.is_shorter_than(days(*span)));
+        spans.len() == self.bearing.fitting.len() && all.is_some_and(|all| claimed.is_longer_than(days(all)) || shorter)
     }
 
     /// The methods by which it was blocked, as an incident and a verdict name them.

@@ -289,7 +289,7 @@ fn is(of: &str, text: Reader<'_>, at: usize) -> bool {
             (Some('J'), "") => word.joined,
             (Some('X'), "") => word.is_capital() && word.text.bytes().any(|byte| byte.is_ascii_digit()),
             (Some(';'), "") => text.ends(at),
-            (Some(','), "") => word.pause == Pause::Comma,
+            (Some(','), "") => matches!(word.pause, Pause::Comma | Pause::Bracket),
             (Some('.'), "") => word.pause == Pause::Stop,
             (Some(':'), "") => !text.ends(at),
             _ => word.lower == one,

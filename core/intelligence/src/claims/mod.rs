@@ -71,7 +71,7 @@ use engine::number::round;
 use engine::runtime::{self, Runtime};
 use engine::time::{DAY, Date};
 use facts::brands;
-use facts::starter::{self, Country};
+use facts::starter::{self, Country, Platform};
 use facts::subject::Subject;
 use facts::tracked::Tracked;
 

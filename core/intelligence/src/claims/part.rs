@@ -269,7 +269,15 @@ impl Part<'_> {
 
 fn count_on(parts: &mut [Part<'_>]) {
     let mut last: Option<When> = None;
+    let mut blocked = false;
     for part in parts.iter_mut() {
+        // "The court ruled on 8 October, and it was back the next day": a day says more than how long it was, unless
+        // it is that of the block.
+        let told = last.is_some_and(|base| base.is_one_day() || base.span != Span::During);
+        if told && part.days.is_empty() && (part.later.is_some() || !blocked) {
+            part.reading.beyond.retain(|detail| !matches!(detail, Beyond::HowLong(_)));
+        }
+        blocked = part.reading.stance.is_some_and(|stance| !stance.negated);
         if let Some(later) = part.later.filter(|_| part.days.is_empty()) {
             let days = last.and_then(|base| later.behind(base));
             let missing = days.is_none() && later.counted;

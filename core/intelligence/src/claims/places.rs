@@ -90,8 +90,25 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
         let length = length + usize::from(text.word(at + length).is_some_and(is_code));
         Mention { code, at, length, area, how, located: located(at), aside: text.fits(at, "places.aside") }
     };
-    let found: Vec<Mention> = named.map(mention).collect();
+    let found = in_their_countries(text, named.map(mention).collect());
     if found.is_empty() { codes(text) } else { found }
+}
+
+/// "Iran (Kurdistan)": what stands in brackets behind a country is a region of that one, and no other country.
+fn in_their_countries(text: Reader<'_>, found: Vec<Mention>) -> Vec<Mention> {
+    let mut all: Vec<Mention> = Vec::new();
+    for mention in found {
+        let country = all.last().filter(|before| before.at + before.length == mention.at && before.how == How::Name);
+        match country.filter(|country| text.pause(mention.at) == Pause::Bracket && country.code != mention.code) {
+            None => all.push(mention),
+            Some(country) => {
+                let region = mention.area.map(|area| Area { region: None, ..area });
+                let inside = region.map(|_| Mention { code: country.code, area: region, ..mention });
+                all.extend(inside);
+            }
+        }
+    }
+    all
 }
 
 /// Whether a clause speaks of a country as a whole: "nationwide", "the whole of Pakistan", "all over Iraq".

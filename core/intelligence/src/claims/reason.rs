@@ -97,7 +97,7 @@ pub fn reason(found: &CheckedClaim<'_>, now: Timestamp) -> Said {
 /// A detail that the record does not bear out, with what is known of it.
 fn unchecked(found: &CheckedClaim<'_>, beyond: Beyond, now: Timestamp) -> Option<Said> {
     let surest = found.bearing.surest.as_ref();
-    let took = surest.and_then(|incident| bearing::took(incident, now)).filter(|_| !found.claim.stance.over);
+    let took = surest.and_then(|incident| bearing::took(incident, now));
     Some(match beyond {
         // Days, at least 0.
         Beyond::HowLong(_) if let Some(took) = took => {
@@ -208,17 +208,26 @@ fn recorded(found: &CheckedClaim<'_>, measured: Option<Said>) -> Option<Said> {
     Some(and(said, more))
 }
 
-/// Nothing counts; what is too old to count is said.
+/// Nothing counts; what is too old to count is said. Of now, the platform that a site is part of, and the latest
+/// incident about either.
 fn nothing(found: &CheckedClaim<'_>, now: Timestamp) -> Said {
+    let (mut said, dated) = (about("claim.nothing", found, now), found.claim.reading.when.is_some());
     if let Some((_, detection)) = &found.detection {
-        if found.claim.reading.when.is_none() && detection.stale_since.is_some() {
-            return sentence(detection, found.claim.country.code);
-        }
-        if let Some(list) = uncounted(detection) {
-            return about("claim.listed", found, now).with("list", list);
+        match uncounted(detection) {
+            _ if !dated && detection.stale_since.is_some() => said = sentence(detection, found.claim.country.code),
+            Some(list) => return about("claim.listed", found, now).with("list", list),
+            None => {}
         }
     }
-    with(about("claim.nothing", found, now), "claim.earlier_incident", found.earlier.as_ref())
+    if let Some(platform) = Platform::by_domain(found.claim.topic.name()).filter(|_| !dated) {
+        said = Said::new("check.platform").with("platform", platform.label).with("summary", said);
+    }
+    let Some(incident) = found.earlier.as_ref().filter(|_| !dated) else {
+        return with(said, "claim.earlier_incident", found.earlier.as_ref());
+    };
+    let latest = Said::new("check.latest_incident").with("incident", incident.id.to_string());
+    let latest = latest.with("summary", incidents::sentence(incident));
+    and(said, Said::new("claim.earlier_incident").with("incident", latest))
 }
 
 /// The incident whose confidence the answer gives. One that goes by another name is said to include the topic.

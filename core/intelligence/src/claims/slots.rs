@@ -27,6 +27,10 @@ pub fn left(sentence: &Sentence<'_>, mentions: &[Mention], named: &[NamedTopic],
     slots.harmless(readings);
     slots.names();
     slots.places(mentions, readings, &compared);
+    // "Blocked by Telegram": what a service does is no part of what is done to it.
+    for named in named.iter().filter(|named| Reader::of(words).fits(named.at, "slots.acting")) {
+        slots.set(named.at, named.length, false);
+    }
     slots.filled.iter().map(|filled| !filled).collect()
 }
 

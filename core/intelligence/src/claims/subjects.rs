@@ -1,7 +1,6 @@
 //! What a claim says is or was blocked.
 
 use super::*;
-use facts::starter::Platform;
 
 /// What is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,7 +157,7 @@ fn groups<'n>(text: Reader<'_>, named: &'n [NamedTopic]) -> Vec<Group<'n>> {
     let joins = |a: &NamedTopic, b: &NamedTopic| {
         let to = a.at + a.length;
         // What is cited ends with a comma: "According to the BBC, Signal is blocked".
-        let most = if text.fits(a.at, "aside.cited") { Pause::None } else { Pause::Comma };
+        let most = if text.fits(a.at, "aside.cited") { Pause::None } else { Pause::Bracket };
         (to..b.at).all(|at| text.is(at, "and|or|the|both")) && (to..=b.at).all(|at| text.pause(at) <= most)
     };
     let side_by_side = named.chunk_by(joins).flat_map(|members| {

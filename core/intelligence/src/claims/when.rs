@@ -202,7 +202,7 @@ fn chosen(words: &[Word<'_>], found: &[NamedDays]) -> ClauseDays {
     let (mut days, mut to) = (first.days.clone(), first.to);
     for next in found.iter().skip(1) {
         let between = words.get(to..next.at).unwrap_or_default();
-        let pause = words.get(next.at).is_some_and(|word| word.pause == Pause::Comma);
+        let pause = words.get(next.at).is_some_and(|word| matches!(word.pause, Pause::Comma | Pause::Bracket));
         let listed = pause || between.iter().any(|word| word.is("and|again|well"));
         if !(listed && between.iter().all(|word| word.is_of("when.listing"))) {
             break;

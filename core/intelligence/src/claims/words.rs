@@ -37,8 +37,10 @@ pub fn mark(words: &mut [Word<'_>], (at, length): (usize, usize), name: Name) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pause {
     None,
-    /// A comma or a bracket: parts of a sentence.
+    /// A comma or the end of a bracket: parts of a sentence.
     Comma,
+    /// The same, where a bracket begins.
+    Bracket,
     /// The same, with what was announced behind it.
     Colon,
     /// The end of a sentence, or a semicolon.
@@ -189,7 +191,8 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
             continue;
         }
         pause = pause.max(match letter {
-            ',' | '(' | ')' => Pause::Comma,
+            ',' | ')' => Pause::Comma,
+            '(' => Pause::Bracket,
             ':' => Pause::Colon,
             ';' | '?' | '!' => Pause::Stop,
             _ => Pause::None,
