@@ -91,7 +91,7 @@ struct Journaled {
 }
 
 impl Journaled {
-    fn new(seed: u64) -> Box<dyn Storage> {
+    fn boxed(seed: u64) -> Box<dyn Storage> {
         let (folder, disk) = (folder("simulation"), Arc::new(Disk::default()));
         let opened = Opened::open(folder.file("d.redb"), &disk);
         Box::new(Journaled { folder, disk, opened, dice: Dice::new(seed) })
@@ -117,10 +117,10 @@ impl Storage for Journaled {
 
 #[test]
 fn no_acknowledged_message_is_lost_doubled_or_reordered_when_the_power_goes() {
-    messages::enough(&for_seeds(SEEDS, |seed| messages::run(Journaled::new(seed), seed)));
+    messages::enough(&for_seeds(SEEDS, |seed| messages::run(Journaled::boxed(seed), seed)));
 }
 
 #[test]
 fn no_credit_is_lost_or_made_when_the_power_goes() {
-    ledger::enough(&for_seeds(SEEDS, |seed| ledger::run(Journaled::new(seed), seed)));
+    ledger::enough(&for_seeds(SEEDS, |seed| ledger::run(Journaled::boxed(seed), seed)));
 }

@@ -68,7 +68,7 @@ pub fn networks(check: &Answer, w: Words) -> (Vec<Network>, usize) {
         }
     }
     let mut all: Vec<Network> = found.values().filter_map(|parts| one_network(parts, deciding, w)).collect();
-    all.sort_by(|one, other| one.order.cmp(&other.order));
+    all.sort_by_key(|one| one.order);
     let count = all.len();
     all.truncate(NETWORKS);
     (all, count)
