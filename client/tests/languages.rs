@@ -173,7 +173,7 @@ fn answer(mut stream: TcpStream, folder: &Path, said: &Sender<String>) {
     let head = String::from_utf8_lossy(&head).into_owned();
     let path = head.split([' ', '?']).nth(1).unwrap_or("/").trim_start_matches('/').to_owned();
     if let Some(text) = path.strip_prefix("said/") {
-        let _ = said.send(text.replace("%20", " "));
+        let _ = said.send(percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned());
     }
     let body = std::fs::read(folder.join(&path));
     let status = if body.is_ok() { "200 OK" } else { "404 Not Found" };
