@@ -45,11 +45,13 @@ pub const ROUTES: &[Route] = &[
         .summary("The last 50 attempts to deliver to a subscription, newest first."),
     Route::post("/api/alerts/subscriptions/{id}/deliveries/{delivery_id}/replay", handler!(replay))
         .key()
+        .bodiless()
         .extension()
         .returns::<Replayed>()
         .summary("Send a delivery of the log again, under its id."),
     Route::post("/api/alerts/subscriptions/{id}/rotate-secret", handler!(rotate))
         .key()
+        .bodiless()
         .extension()
         .returns::<RotatedHmacSecret>()
         .summary("Get a new secret, shown here only. The one before signs too for a day."),
@@ -77,6 +79,7 @@ pub struct SubscribeRequest {
     /// ISO 3166-1, two letters. If absent, the subscription is for every country.
     pub country_code: Option<String>,
     /// `low` (the default), `medium`, `high` or `critical`.
+    #[schemars(with = "Option<Severity>")]
     pub min_severity: Option<String>,
 }
 
@@ -88,6 +91,7 @@ pub struct AlterRequest {
     pub webhook_url: Option<String>,
     /// An empty text stands for every country.
     pub country_code: Option<String>,
+    #[schemars(with = "Option<Severity>")]
     pub min_severity: Option<String>,
 }
 

@@ -20,6 +20,7 @@ pub const ROUTES: &[Route] = &[
         .summary("One message of the calling agent's mailbox. Marks nothing read."),
     Route::post("/v1/agent/messages/{id}/read", handler!(read))
         .agent()
+        .bodiless()
         .returns::<Read>()
         .summary("Mark one message as read."),
     Route::post("/v1/agent/messages/read-batch", handler!(read_batch))

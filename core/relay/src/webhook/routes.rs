@@ -38,11 +38,13 @@ pub const ROUTES: &[Route] = &[
         .summary("The last 50 attempts to deliver to a webhook, newest first."),
     Route::post("/v1/agent/webhooks/{id}/deliveries/{delivery_id}/replay", handler!(replay))
         .agent()
+        .bodiless()
         .extension()
         .returns::<Replayed>()
         .summary("Send a delivery of the log again, under its id. A message that is gone by then is not sent."),
     Route::post("/v1/agent/webhooks/{id}/rotate-secret", handler!(rotate))
         .agent()
+        .bodiless()
         .extension()
         .returns::<RotatedSecret>()
         .summary("Get a new secret, shown only here. The earlier secret still signs too for a day."),
