@@ -72,7 +72,7 @@ impl Loaded {
             FoldedState::Folded(folded) => Some(folded),
             FoldedState::Never | FoldedState::Damaged => None,
         };
-        let (mut journals, mut needless, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut headers, mut needless) = (Vec::new(), Vec::new());
         for generation in generations {
             let damaged = |place: String| ReplayError::Damaged(folder.journal(generation), place);
             let header = match beginning(&*folder.open(generation)?, generation)? {
@@ -102,32 +102,32 @@ impl Loaded {
             match before.filter(|before| before.file == header.file) {
                 None => return Err(foreign(generation, "it belongs to another data file".to_owned())),
                 Some(before) if generation <= before.generation => needless.push(generation),
-                Some(_) => {
-                    journals.push(generation);
-                    firsts.push(header.first);
-                }
+                Some(_) => headers.push(header),
             }
         }
         let Some(before) = before else { return Ok(None) };
         let (all, mut folded) = (Generation::default(), before);
-        for (at, (generation, first)) in journals.iter().zip(&firsts).enumerate() {
-            if *first != folded.commit + 1 {
+        for (at, header) in headers.iter().enumerate() {
+            let Header { generation, first, .. } = *header;
+            if first != folded.commit + 1 {
                 let why = format!("it begins with commit {first}, but the data before it ends with {}", folded.commit);
-                return Err(foreign(*generation, why));
+                return Err(foreign(generation, why));
             }
-            let read = read(&*folder.open(*generation)?, firsts.get(at + 1).copied());
+            let until = headers.get(at + 1).map(|next| next.first);
+            let read = read(&*folder.open(generation)?, header, until);
             let read = read.map_err(|error| match error {
                 JournalError::Io(error) => ReplayError::Failed(error.to_string()),
                 JournalError::Damaged { commit, at } => {
-                    ReplayError::Damaged(folder.journal(*generation), format!("commit {commit} at byte {at}"))
+                    ReplayError::Damaged(folder.journal(generation), format!("commit {commit} at byte {at}"))
                 }
             })?;
-            for (commit, changed) in read.into_iter().flatten() {
+            for (commit, changed) in read {
                 all.add(commit, changed);
                 folded.commit = commit;
             }
-            folded.generation = *generation;
+            folded.generation = generation;
         }
+        let journals: Vec<u64> = headers.into_iter().map(|header| header.generation).collect();
         if !journals.is_empty() {
             let only = folded.commit - before.commit;
             log::info!("the data file was not closed cleanly; commits that are only in its journal: {only}");

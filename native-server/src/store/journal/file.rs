@@ -94,11 +94,10 @@ impl From<io::Error> for JournalError {
 /// Commits with their numbers.
 pub type Commits = Vec<(u64, ChangedRows)>;
 
-/// Reads a journal up to its end or to the commit before `until`, the first one of the generation after it. `None` if
-/// it has no whole header, so that nothing was ever durable in it.
-pub fn read(file: &dyn StorageBackend, until: Option<u64>) -> Result<Option<Commits>, JournalError> {
+/// Reads a journal behind its header, up to its end or to the commit before `until`, the first one of the generation after
+/// it.
+pub fn read(file: &dyn StorageBackend, header: &Header, until: Option<u64>) -> Result<Commits, JournalError> {
     let length = file.len()?;
-    let Some(header) = header_of(file)? else { return Ok(None) };
     let mut commits = Commits::new();
     let (mut at, mut before) = (SECTOR as u64, header.sum());
     for commit in header.first.. {
@@ -108,7 +107,7 @@ pub fn read(file: &dyn StorageBackend, until: Option<u64>) -> Result<Option<Comm
         let found = record_at(file, length, at)?
             .filter(|(head, _)| (head.generation, head.commit, head.before) == (header.generation, commit, before));
         let Some((head, rows)) = found else {
-            let later = until.is_some() || is_later(file, length, &header, (at, commit))?;
+            let later = until.is_some() || is_later(file, length, header, (at, commit))?;
             if later {
                 return Err(JournalError::Damaged { commit, at });
             }
@@ -118,7 +117,7 @@ pub fn read(file: &dyn StorageBackend, until: Option<u64>) -> Result<Option<Comm
         commits.push((commit, rows));
         (at, before) = (at + head.size() as u64, head.sum);
     }
-    Ok(Some(commits))
+    Ok(commits)
 }
 
 /// How a journal begins.
@@ -155,15 +154,6 @@ pub fn beginning(file: &dyn StorageBackend, generation: u64) -> io::Result<Begin
         None if unused && !records => Beginning::Nothing,
         None => Beginning::Damaged,
     })
-}
-
-fn header_of(file: &dyn StorageBackend) -> io::Result<Option<Header>> {
-    if file.len()? < SECTOR as u64 {
-        return Ok(None);
-    }
-    let mut bytes = [0; SECTOR];
-    file.read(0, &mut bytes)?;
-    Ok(Header::decode(&bytes))
 }
 
 /// The record that begins at a place, if it is whole.
