@@ -24,7 +24,6 @@
 //! | `param` | what a route reads from its query and its path |
 //! | [`proxy`] | the client's address behind proxies |
 //! | `unfit` | why a body does not fit, in words of JSON |
-//! | `deprecation` | the headers of routes that give way |
 
 mod accept;
 mod addresses;
