@@ -16,7 +16,8 @@ struct Step {
     /// Time on all cores, of the program and of those that it started. Unlike the wall time, it hardly grows when steps
     /// run in parallel or the machine is shared. `None` if the system does not provide it.
     cpu: Option<Duration>,
-    passed: bool,
+    /// Why it failed: the tests that did, or nothing that is known.
+    failed: Option<Vec<String>>,
 }
 
 /// Steps in the order in which they ended.
@@ -27,14 +28,33 @@ static NOTICES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Runs `command` to its end with inherited output; an error if the command fails. Prints on stderr what runs and how
 /// long it took.
 pub fn run(name: &str, command: &mut Command) -> Result<()> {
+    watched(name, command, |_| Vec::new())
+}
+
+/// Like [`run`]; the error and the table of the steps name the tests that failed, which the output hides among thousands.
+pub fn tests(name: &str, command: &mut Command) -> Result<()> {
+    watched(name, command.stdout(Stdio::piped()), |child| {
+        let lines = child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines());
+        let failed = lines.map_while(std::io::Result::ok).filter(|line| {
+            println!("{line}");
+            line.starts_with("test ") && line.ends_with("FAILED")
+        });
+        failed.filter_map(|line| line.split_whitespace().nth(1).map(str::to_owned)).collect()
+    })
+}
+
+/// Runs `command`; `watch` returns the tests that failed when the program has closed its output.
+fn watched(name: &str, command: &mut Command, watch: impl FnOnce(&mut Child) -> Vec<String>) -> Result<()> {
     eprintln!("--- {name}");
     let start = Instant::now();
     let mut child = command.spawn().map_err(|error| format!("{name}: cannot start {}: {error}", program(command)))?;
+    let failed = watch(&mut child);
     let (status, cpu) = wait(&mut child).map_err(|error| format!("{name}: {error}"))?;
     let wall = start.elapsed();
-    remember(Step { name: name.to_owned(), wall, cpu, passed: status.success() });
+    let tests = failed.iter().map(|test| format!("\n  {test}")).collect::<String>();
+    remember(Step { name: name.to_owned(), wall, cpu, failed: (!status.success()).then_some(failed) });
     if !status.success() {
-        return Err(format!("{name} failed ({status})"));
+        return Err(format!("{name} failed ({status}){tests}"));
     }
     eprintln!("--- {name}: {:.1} s", wall.as_secs_f64());
     Ok(())
@@ -44,7 +64,7 @@ pub fn run(name: &str, command: &mut Command) -> Result<()> {
 pub fn step<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let start = Instant::now();
     let result = work();
-    remember(Step { name: name.to_owned(), wall: start.elapsed(), cpu: None, passed: result.is_ok() });
+    remember(Step { name: name.to_owned(), wall: start.elapsed(), cpu: None, failed: result.is_err().then(Vec::new) });
     result
 }
 
@@ -122,10 +142,15 @@ pub fn table(wall: Duration) -> String {
         let _ = writeln!(text, "{name:width$} {:>8.1} {cpu:>8}{note}", wall.as_secs_f64());
     };
     for step in steps.iter() {
-        row(&step.name, step.wall, step.cpu, if step.passed { "" } else { "  failed" });
+        row(&step.name, step.wall, step.cpu, if step.failed.is_some() { "  failed" } else { "" });
     }
     let cpu = steps.iter().map(|step| step.cpu.unwrap_or_default()).sum();
     row("all steps", wall, Some(cpu), "");
+    for step in steps.iter() {
+        for test in step.failed.iter().flatten() {
+            let _ = writeln!(text, "failed: {test} ({})", step.name);
+        }
+    }
     for notice in notices() {
         let _ = writeln!(text, "note: {notice}");
     }
@@ -189,6 +214,16 @@ mod tests {
         if cfg!(target_os = "linux") {
             assert!(cpu.parse::<f64>().unwrap() > 0.0, "{table}");
         }
+    }
+
+    #[test]
+    fn tests_that_failed_are_named_in_the_error_and_below_the_table() {
+        let said = "echo running 2 tests; echo test a::good ... ok; echo 'test a::bad  ... FAILED'; exit 101";
+        let error = tests("some tests", Command::new("sh").args(["-c", said])).unwrap_err();
+        assert_eq!(error, "some tests failed (exit status: 101)\n  a::bad");
+        let table = table(Duration::from_secs(1));
+        assert!(table.contains("\nfailed: a::bad (some tests)\n"), "{table}");
+        assert_eq!(tests("good tests", Command::new("sh").args(["-c", "echo test good ... ok"])), Ok(()));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::client::{self, Wheel};
 use crate::edge::build::{self, Bundle};
 use crate::packages;
 use crate::project::cargo;
-use crate::run::{Result, run};
+use crate::run::{self, Result, run};
 use crate::tools;
 
 /// Tests beside the code, which start nothing and need no bundle.
@@ -29,7 +29,7 @@ pub fn test(filter: &[&str]) -> Result<()> {
     // longer than one.
     let (bundles, units) = std::thread::scope(|scope| {
         let bundles = scope.spawn(|| build::build().and_then(|()| build::ensure(Bundle::Probe)));
-        let units = programs().map(|()| run("tests of units", tests(UNITS).arg("--").args(filter)));
+        let units = programs().map(|()| run::tests("tests of units", tests(UNITS).arg("--").args(filter)));
         (bundles.join(), units)
     });
     let units = units?;
@@ -46,17 +46,17 @@ fn servers(filter: &[&str]) -> Result<()> {
     let apart = [&[CONFORMANCE, LANGUAGES][..], &ALONE].concat();
     others.retain(|name| !apart.contains(&name.as_str()));
     let (conformance, others, runner, languages) = std::thread::scope(|scope| {
-        let conformance = scope.spawn(|| run("conformance", &mut programs_named(&[CONFORMANCE], filter)));
-        let runner =
-            scope.spawn(|| run("tests of the task runner and of workerd", runner_tests().arg("--").args(filter)));
+        let conformance = scope.spawn(|| run::tests("conformance", &mut programs_named(&[CONFORMANCE], filter)));
+        let runner = scope
+            .spawn(|| run::tests("tests of the task runner and of workerd", runner_tests().arg("--").args(filter)));
         let languages = scope.spawn(|| languages(filter));
         let others: Vec<&str> = others.iter().map(String::as_str).collect();
         let mut others = programs_named(&others, filter);
         browser::provide(&mut others);
-        let others = run("tests of programs", &mut others);
+        let others = run::tests("tests of programs", &mut others);
         (conformance.join(), others, runner.join(), languages.join())
     });
-    let alone = run("tests that run alone", &mut programs_named(&ALONE, filter));
+    let alone = run::tests("tests that run alone", &mut programs_named(&ALONE, filter));
     let conformance = conformance.map_err(|_| "testing the conformance panicked")?;
     let languages = languages.map_err(|_| "testing the packages panicked")?;
     let runner = runner.map_err(|_| "testing the task runner panicked")?;
@@ -68,7 +68,7 @@ fn languages(filter: &[&str]) -> Result<()> {
     client::client(Wheel::Tested)?;
     let mut programs = programs_named(&[LANGUAGES], filter);
     browser::provide(&mut programs);
-    run("programs in every language", programs.env("HELIOGRAPH_CLIENT_WHEELS", Wheel::Tested.folder()))
+    run::tests("programs in every language", programs.env("HELIOGRAPH_CLIENT_WHEELS", Wheel::Tested.folder()))
 }
 
 /// Runs these tests of `tests` folders on every runtime.

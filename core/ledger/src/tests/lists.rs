@@ -46,7 +46,7 @@ const DECISIONS: &[(&str, &[&str])] = &[
         "signer-key-table",
         &[
             "keys::a_rotation_that_was_signed_for_moves_the_wallet_at_once",
-            "ledger::after_the_answer_to_a_rotation_the_key_before_it_moves_no_money",
+            "simulation::after_the_answer_to_a_rotation_the_key_before_it_moves_no_money",
         ],
     ),
     (
@@ -281,7 +281,7 @@ fn tests() -> BTreeMap<String, BTreeSet<String>> {
     let mut tests: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let read = |path: &Path| std::fs::read_to_string(path).unwrap();
     let elsewhere = [
-        "../../tests/simulation/ledger.rs",
+        "../../tests/simulation.rs",
         "../../native-server/src/store/space.rs",
         "../crypto/src/json.rs",
         "../crypto/src/merkle.rs",
