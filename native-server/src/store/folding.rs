@@ -1,13 +1,13 @@
 //! Writes commits into the tree.
 
-use heliograph_core::engine::kv::{Batch, Change};
 use redb::{Table, WriteTransaction};
 
 use super::journal::FileId;
 use super::recent::{ChangedRow, Generation};
 use super::replay::FOLDED;
+use super::rows::{RowChange, apply_changes};
 use super::tree::{DOCUMENTS_SPACE, DUE_SPACE, PROBE_SPACE, TIMERS_SPACE, number_of, timer_of};
-use super::{DOCUMENTS, DUE, Fault, PROBE, ROWS, Store, TIMERS, apply};
+use super::{DOCUMENTS, DUE, Fault, PROBE, ROWS, Store, TIMERS};
 
 /// Which commits are in the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,25 +56,30 @@ impl<'t> Tables<'t> {
         })
     }
 
-    /// Puts the changes of a space.
-    pub fn put(&mut self, space: &[u8], batch: Batch) -> Result<(), Fault> {
+    /// Puts so many changes of a space, in the order of their keys.
+    pub fn put<'c>(
+        &mut self,
+        space: &[u8],
+        count: usize,
+        mut changes: impl Iterator<Item = RowChange<'c>>,
+    ) -> Result<(), Fault> {
         if space.first() != Some(&0) {
-            return Ok(apply(&mut self.rows, space, batch, |_| {})?);
+            return Ok(apply_changes(&mut self.rows, space, count, changes, |_| {})?);
         }
-        batch.into_iter().try_for_each(|(key, change)| self.put_row(space, &key, change))
+        changes.try_for_each(|(key, value)| self.put_row(space, key, value))
     }
 
-    fn put_row(&mut self, space: &[u8], key: &[u8], change: Change) -> Result<(), Fault> {
+    fn put_row(&mut self, space: &[u8], key: &[u8], value: Option<&[u8]>) -> Result<(), Fault> {
         let unreadable = || Fault::Damaged("a journal with a row of no table".to_owned());
         let name = || std::str::from_utf8(key).map_err(|_| unreadable());
-        match (space, change) {
-            (TIMERS_SPACE, Change::Put(_)) => drop(self.timers.insert(timer_of(key).ok_or_else(unreadable)?, ())?),
-            (TIMERS_SPACE, Change::Delete) => drop(self.timers.remove(timer_of(key).ok_or_else(unreadable)?)?),
-            (DUE_SPACE, Change::Put(due)) => drop(self.due.insert(name()?, number_of(&due).ok_or_else(unreadable)?)?),
-            (DUE_SPACE, Change::Delete) => drop(self.due.remove(name()?)?),
-            (DOCUMENTS_SPACE, Change::Put(bytes)) => drop(self.documents.insert(name()?, bytes.as_slice())?),
-            (DOCUMENTS_SPACE, Change::Delete) => drop(self.documents.remove(name()?)?),
-            (PROBE_SPACE, Change::Put(at)) => drop(self.probe.insert((), number_of(&at).ok_or_else(unreadable)?)?),
+        match (space, value) {
+            (TIMERS_SPACE, Some(_)) => drop(self.timers.insert(timer_of(key).ok_or_else(unreadable)?, ())?),
+            (TIMERS_SPACE, None) => drop(self.timers.remove(timer_of(key).ok_or_else(unreadable)?)?),
+            (DUE_SPACE, Some(due)) => drop(self.due.insert(name()?, number_of(due).ok_or_else(unreadable)?)?),
+            (DUE_SPACE, None) => drop(self.due.remove(name()?)?),
+            (DOCUMENTS_SPACE, Some(bytes)) => drop(self.documents.insert(name()?, bytes)?),
+            (DOCUMENTS_SPACE, None) => drop(self.documents.remove(name()?)?),
+            (PROBE_SPACE, Some(at)) => drop(self.probe.insert((), number_of(at).ok_or_else(unreadable)?)?),
             _ => return Err(unreadable()),
         }
         Ok(())
@@ -85,12 +90,7 @@ impl<'t> Tables<'t> {
 pub fn fold(transaction: &WriteTransaction, generation: &Generation, folded: Folded) -> Result<(), Fault> {
     let mut tables = Tables::open(transaction)?;
     for (space, changes) in generation.spaces() {
-        let mut batch = Batch::default();
-        changes.each(|key, value| match value {
-            Some(value) => batch.put(key.to_vec(), value.to_vec()),
-            None => batch.delete(key.to_vec()),
-        });
-        tables.put(&space, batch)?;
+        changes.newest(|count, newest| tables.put(&space, count, newest))?;
     }
     let [first, second] = FOLDED;
     transaction.open_table(if folded.second { second } else { first })?.insert((), folded.encode().as_slice())?;
@@ -104,12 +104,7 @@ pub fn put(store: &Store, rows: &[ChangedRow]) -> Result<(), Fault> {
     {
         let mut tables = Tables::open(&transaction)?;
         for (space, key, value) in rows {
-            let mut batch = Batch::default();
-            match value {
-                Some(value) => batch.put(key.clone(), value.clone()),
-                None => batch.delete(key.clone()),
-            }
-            tables.put(space, batch)?;
+            tables.put(space, 1, std::iter::once((key.as_slice(), value.as_deref())))?;
         }
     }
     transaction.commit().map_err(Fault::of)

@@ -84,11 +84,13 @@ impl KnownRows {
         };
         let next = KnownRows { parts: self.parts.each_ref().map(|part| Mutex::new(take(part))), most: self.most };
         for (space, changes) in folded.spaces() {
-            changes.each(|key, value| {
-                let full = [&space, key].concat();
-                next.part(&full).update(&full, value);
-                if let Some(table) = full.get(..=space.len()).filter(|_| value.is_some()) {
-                    next.part(table).empty.remove(table);
+            changes.newest(|_, newest| {
+                for (key, value) in newest {
+                    let full = [&space, key].concat();
+                    next.part(&full).update(&full, value);
+                    if let Some(table) = full.get(..=space.len()).filter(|_| value.is_some()) {
+                        next.part(table).empty.remove(table);
+                    }
                 }
             });
         }

@@ -149,29 +149,42 @@ type Table<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 /// From so many changes in a batch on, runs of new rows are looked for.
 const LARGE: usize = 16;
 
+/// A change of a row: its key, and its new value or `None` to remove it.
+pub type RowChange<'c> = (&'c [u8], Option<&'c [u8]>);
+
 /// Applies a batch to the rows of one actor inside a write transaction; `seen` gets every full key that changed.
+pub fn apply(table: &mut Table<'_>, prefix: &[u8], batch: &Batch, seen: impl FnMut(&[u8])) -> Result<(), StorageError> {
+    let changes = batch.iter().map(|(key, change)| match change {
+        Change::Put(value) => (key.as_slice(), Some(value.as_slice())),
+        Change::Delete => (key.as_slice(), None),
+    });
+    apply_changes(table, prefix, batch.len(), changes, seen)
+}
+
+/// Applies `count` changes in the order of their keys, as [`apply`] does.
 ///
 /// Runs of new rows are inserted through a cursor, which fills pages completely. Inserted one by one in ascending
 /// order, they would leave every page half empty, and before a row larger than a page each would get a page of its own.
-pub fn apply(
+pub fn apply_changes<'c>(
     table: &mut Table<'_>,
     prefix: &[u8],
-    batch: Batch,
+    count: usize,
+    changes: impl Iterator<Item = RowChange<'c>>,
     mut seen: impl FnMut(&[u8]),
 ) -> Result<(), StorageError> {
     let mut full = prefix.to_vec();
-    let large = batch.len() >= LARGE;
-    let mut changes = batch.into_iter().peekable();
-    while let Some((key, change)) = changes.next() {
+    let large = count >= LARGE;
+    let mut changes = changes.peekable();
+    while let Some((key, value)) = changes.next() {
         full.truncate(prefix.len());
-        full.extend_from_slice(&key);
-        match change {
-            Change::Put(value) if large && is_new(table, &full)? => {
-                insert_run(table, (&mut full, prefix.len()), &value, &mut changes, &mut seen)?;
+        full.extend_from_slice(key);
+        match value {
+            Some(value) if large && is_new(table, &full)? => {
+                insert_run(table, (&mut full, prefix.len()), value, &mut changes, &mut seen)?;
                 continue;
             }
-            Change::Put(value) => drop(table.insert(full.as_slice(), value.as_slice())?),
-            Change::Delete => drop(table.remove(full.as_slice())?),
+            Some(value) => drop(table.insert(full.as_slice(), value)?),
+            None => drop(table.remove(full.as_slice())?),
         }
         seen(&full);
     }
@@ -183,11 +196,11 @@ fn is_new(table: &Table<'_>, key: &[u8]) -> Result<bool, StorageError> {
 }
 
 /// Inserts a new row, and the following changes as long as they are new rows without an existing row between them.
-fn insert_run(
+fn insert_run<'c>(
     table: &mut Table<'_>,
     (full, prefix): (&mut Vec<u8>, usize),
     first: &[u8],
-    changes: &mut Peekable<impl Iterator<Item = (Vec<u8>, Change)>>,
+    changes: &mut Peekable<impl Iterator<Item = RowChange<'c>>>,
     seen: &mut impl FnMut(&[u8]),
 ) -> Result<(), StorageError> {
     let mut cursor = table.lower_bound_mut(Bound::Included(full.as_slice()))?;
@@ -196,10 +209,10 @@ fn insert_run(
         Err(CursorError::Storage(error)) => return Err(error),
         Err(error) => return Err(StorageError::Corrupted(error.to_string())),
     }
-    while let Some((key, Change::Put(value))) = changes.peek() {
+    while let Some((key, Some(value))) = changes.peek() {
         full.truncate(prefix);
         full.extend_from_slice(key);
-        match cursor.insert_before(full.as_slice(), value.as_slice()) {
+        match cursor.insert_before(full.as_slice(), value) {
             Ok(()) => seen(full),
             Err(CursorError::Storage(error)) => return Err(error),
             Err(_) => break,
@@ -256,7 +269,7 @@ mod tests {
             let expected: Vec<Vec<u8>> =
                 batch.clone().into_iter().map(|(key, _)| [b"p".as_slice(), &key].concat()).collect();
             let mut seen = Vec::new();
-            apply(&mut table, b"p", batch, |key| seen.push(key.to_vec())).unwrap();
+            apply(&mut table, b"p", &batch, |key| seen.push(key.to_vec())).unwrap();
             assert_eq!(seen, expected);
             let rows = Rows::new(&table, b"p").scan(&Range::all(), Direction::Ascending, usize::MAX).unwrap();
             let known: Vec<Pair> = rows.into_iter().filter(|(key, _)| key != b"z").collect();
@@ -276,7 +289,7 @@ mod tests {
         for part in 0..50_u8 {
             let mut batch = Batch::default();
             (0..40_u8).for_each(|row| batch.put(vec![28, part, row], vec![1; 20]));
-            apply(&mut table, b"p", batch, |_| {}).unwrap();
+            apply(&mut table, b"p", &batch, |_| {}).unwrap();
         }
         // 2,000 rows of 24 bytes with their offsets.
         let small = redb::ReadableTableMetadata::stats(&table).unwrap().leaf_pages() - 1;

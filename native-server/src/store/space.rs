@@ -53,7 +53,7 @@ impl Seam for ActorSpace {
         let transaction = self.store.begin_write().map_err(|fault| back(fault.into()))?;
         {
             let mut table = transaction.open_table(ROWS).map_err(unavailable)?;
-            apply(&mut table, &prefix(&self.actor), batch, |_| {}).map_err(unavailable)?;
+            apply(&mut table, &prefix(&self.actor), &batch, |_| {}).map_err(unavailable)?;
         }
         transaction.commit().map_err(unavailable)
     }

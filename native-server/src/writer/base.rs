@@ -203,7 +203,7 @@ impl Transaction<'_> {
         self.unapplied_bytes = 0;
         let (record, keys) = (self.record, &mut self.keys);
         for (prefix, batch) in std::mem::take(&mut self.unapplied) {
-            apply(&mut self.rows, &prefix, batch, |key| {
+            apply(&mut self.rows, &prefix, &batch, |key| {
                 if record {
                     keys.push(key.to_vec());
                 }

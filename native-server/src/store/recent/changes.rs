@@ -6,6 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use heliograph_core::engine::kv::{Batch, Change, Direction, Range};
 
+use super::super::rows::RowChange;
+
 /// The value of a row; `None` if it was removed.
 pub type Value = Option<Arc<[u8]>>;
 
@@ -72,14 +74,11 @@ impl Changes {
         page
     }
 
-    /// Visits every changed row in order, with its newest value.
-    pub fn each(&self, mut visit: impl FnMut(&[u8], Option<&[u8]>)) {
+    /// Gives `take` the number of changed rows, and each in order with its newest value. Meanwhile nothing can be added.
+    pub fn newest<T>(&self, take: impl FnOnce(usize, &mut dyn Iterator<Item = RowChange<'_>>) -> T) -> T {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        for (key, versions) in all.iter() {
-            if let Some((_, value)) = versions.last() {
-                visit(key, value.as_deref());
-            }
-        }
+        let mut newest = all.iter().filter_map(|(key, versions)| Some((&**key, versions.last()?.1.as_deref())));
+        take(all.len(), &mut newest)
     }
 }
 

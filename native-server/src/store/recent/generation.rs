@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use heliograph_core::engine::kv::Batch;
 
+use super::super::rows::RowChange;
 use super::changes::Changes;
 
 /// The rows that a commit changed, by space.
@@ -55,7 +56,8 @@ impl Generation {
     pub fn rows(&self) -> Vec<ChangedRow> {
         let mut rows = Vec::new();
         for (space, changes) in self.spaces() {
-            changes.each(|key, value| rows.push((space.to_vec(), key.to_vec(), value.map(<[u8]>::to_vec))));
+            let owned = |(key, value): RowChange<'_>| (space.to_vec(), key.to_vec(), value.map(<[u8]>::to_vec));
+            changes.newest(|_, newest| rows.extend(newest.map(owned)));
         }
         rows
     }
