@@ -1,6 +1,7 @@
 //! Compares the answers about worlds with the truth.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use heliograph_core::facts::verdict::constants::{NATIONAL_SHARE, SEVERAL_NETWORKS, SEVERAL_SHARE};
 use heliograph_core::facts::verdict::national::network_weight;
@@ -8,7 +9,7 @@ use heliograph_core::intelligence::country::{MomentVerdict, State};
 use serde::Serialize;
 
 use super::lived::{Answers, CHECK};
-use super::made::{Block, Plan, Shape, World};
+use super::made::{Block, HOURS, Plan, Shape, World};
 use super::told;
 use crate::evaluate::calibration_error;
 
@@ -33,14 +34,19 @@ pub struct Judgement {
     contradictions: usize,
 }
 
-/// True if the blocked networks have enough of the country's weight for a national block.
-fn reaches_lines(world: &World, block: &Block) -> bool {
+/// The hours in which the blocking networks have enough of the country's weight for a national block: from the first to
+/// the last.
+fn national_hours(world: &World, block: &Block) -> Option<Range<usize>> {
     let weights = world.addresses.get(block.country).into_iter().flatten();
     let weights: Vec<f64> = weights.map(|addresses| network_weight(Some(*addresses))).collect();
-    let blocked: f64 = weights.iter().zip(&block.networks).filter(|(_, on)| **on).map(|(weight, _)| weight).sum();
-    let share = blocked / weights.iter().sum::<f64>();
-    let networks = block.networks.iter().filter(|on| **on).count();
-    share >= NATIONAL_SHARE || (share >= SEVERAL_SHARE && networks >= SEVERAL_NETWORKS)
+    let all = weights.iter().sum::<f64>();
+    let reaches_lines = |hour: &usize| {
+        let on = block.networks.iter().map(|hours| hours.as_ref().is_some_and(|hours| hours.contains(hour)));
+        let blocking: Vec<f64> = weights.iter().zip(on).filter(|(_, on)| *on).map(|(weight, _)| *weight).collect();
+        let share = blocking.iter().sum::<f64>() / all;
+        share >= NATIONAL_SHARE || (share >= SEVERAL_SHARE && blocking.len() >= SEVERAL_NETWORKS)
+    };
+    Some((0..HOURS).find(reaches_lines)?..(0..HOURS).rfind(reaches_lines)? + 1)
 }
 
 /// The hour of a check: its answers know everything before this hour.
@@ -61,17 +67,17 @@ impl Judgement {
     }
 
     fn pair(&mut self, world: &World, (country, block): (usize, Option<&Block>), course: &[MomentVerdict]) {
-        let national = block.filter(|block| reaches_lines(world, block));
+        let national = block.and_then(|block| national_hours(world, block));
         for (check, standing) in course.iter().enumerate() {
             let hour = hour_of(check);
-            let in_force = national.is_some_and(|block| hour > block.start && hour <= block.end);
+            let in_force = national.as_ref().is_some_and(|hours| hour > hours.start && hour <= hours.end);
             self.answer(standing, in_force);
             let blocked = usize::from(standing.status == State::Blocked);
             if block.is_none() {
                 self.clean = (self.clean.0 + 1, self.clean.1 + blocked);
             }
             for network in 0..world.plan.size.networks {
-                if block.is_some_and(|block| block.networks.get(network) == Some(&true)) {
+                if block.is_some_and(|block| block.networks.get(network).is_some_and(Option::is_some)) {
                     continue;
                 }
                 let asn = told::asn(country, network);
@@ -79,8 +85,8 @@ impl Judgement {
                 self.clean_networks = (self.clean_networks.0 + 1, self.clean_networks.1 + usize::from(blocked));
             }
         }
-        if let Some(block) = national {
-            self.delays(block, course);
+        if let Some(hours) = national {
+            self.delays(hours, course);
         }
     }
 
@@ -101,7 +107,7 @@ impl Judgement {
         self.contradictions += usize::from(contradicts);
     }
 
-    fn delays(&mut self, block: &Block, course: &[MomentVerdict]) {
+    fn delays(&mut self, national: Range<usize>, course: &[MomentVerdict]) {
         let first = |from: usize, until: usize, blocked: bool| {
             let mut checks = course.iter().enumerate().map(|(check, standing)| (hour_of(check), standing));
             let found = checks.find(|(hour, standing)| {
@@ -109,10 +115,10 @@ impl Judgement {
             });
             found.map(|(hour, _)| hour - from)
         };
-        let found = first(block.start, block.end, true);
+        let found = first(national.start, national.end, true);
         self.found.push(found);
         if found.is_some() {
-            self.removed.push(first(block.end, usize::MAX, false));
+            self.removed.push(first(national.end, usize::MAX, false));
         }
     }
 
@@ -128,6 +134,7 @@ impl Judgement {
             noise: plan.noise.share,
             bursts: plan.noise.bursts,
             office_hours: plan.shape == Shape::OfficeHours,
+            other: plan.shape == Shape::Other,
             begun: self.found.len(),
             clean_called_blocked: share(self.clean),
             networks_called_blocked: share(self.clean_networks),
@@ -151,6 +158,8 @@ pub struct Row {
     pub noise: f64,
     pub bursts: bool,
     pub office_hours: bool,
+    /// Whether noise and blocks are of other forms than those that the method was made with.
+    pub other: bool,
     /// Blocks with enough weight for a national block.
     pub begun: usize,
     pub clean_called_blocked: f64,
@@ -199,7 +208,7 @@ impl Bars {
             4.. => Bars {
                 clean_called_blocked: 0.0005,
                 networks_called_blocked: Some(0.002),
-                found_in_48_h: Some(if row.bursts { 0.95 } else { 0.98 }),
+                found_in_48_h: Some(if row.bursts || row.other { 0.95 } else { 0.98 }),
                 removed_in_72_h: Some(0.95),
                 calibration_error: Some(0.05),
                 ..none

@@ -26,7 +26,8 @@ pub fn grid(size: Size) -> Vec<Plan> {
         for bursts in [false, true] {
             plans.extend(noises.map(|share| Plan { size, rate, noise: Noise { share, bursts }, shape: Shape::Usual }));
         }
-        plans.push(Plan { size, rate, noise: Noise { share: 0.05, bursts: false }, shape: Shape::OfficeHours });
+        let of_shape = |shape| Plan { size, rate, noise: Noise { share: 0.05, bursts: false }, shape };
+        plans.extend([Shape::OfficeHours, Shape::Other].map(of_shape));
     }
     plans
 }

@@ -147,6 +147,9 @@ pub struct Evaluate {
     /// Number of worlds for each row of the table.
     #[arg(long, requires = "world", value_name = "N")]
     pub worlds: Option<u64>,
+    /// Only the rows of the table that contain this text, such as `4 a day` or `in bursts`.
+    #[arg(long, requires = "world", value_name = "TEXT")]
+    pub rows: Option<String>,
     /// Use a few small worlds.
     #[arg(long, requires = "world")]
     pub short: bool,
