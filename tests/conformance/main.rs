@@ -25,6 +25,7 @@ mod computing;
 mod country;
 mod detect;
 mod domain;
+mod dump_and_load;
 mod elections;
 mod encodings;
 mod fetching;
@@ -87,7 +88,6 @@ mod relay_life;
 mod relay_lists;
 mod relay_mailbox;
 mod relay_memory;
-mod relay_moving;
 mod relay_names;
 mod relay_proofs;
 mod relay_receive;
@@ -201,7 +201,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_sealed", relay_sealed::CASES),
     ("relay_life", relay_life::CASES),
     ("relay_lists", relay_lists::CASES),
-    ("relay_moving", relay_moving::CASES),
+    ("dump_and_load", dump_and_load::CASES),
     ("relay_proofs", relay_proofs::CASES),
     ("relay_api_keys", relay_api_keys::CASES),
     ("relay_identity", relay_identity::CASES),

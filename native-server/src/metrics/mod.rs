@@ -59,7 +59,7 @@ impl Default for Metrics {
 pub struct StoreCounts {
     /// Commits that changed something.
     pub commits: Times,
-    /// Operations, probes and the like that were answered out of commits.
+    /// Operations, write checks and the like that were answered out of commits.
     pub answered: Counter,
     /// Commits that failed, with everything in them.
     pub failed: Counter,

@@ -21,7 +21,7 @@ mod documents;
 mod elsewhere;
 mod exchange;
 mod failing;
-mod given;
+mod imports;
 pub mod index;
 mod methodology;
 mod outages;
@@ -38,7 +38,7 @@ pub use documents::{FAMILIES, INDEX_CSV, INDEX_JSON, LICENSE, METHODOLOGY, OVERV
 pub use elsewhere::{AskElsewhere, Elsewhere, VolumeDays};
 pub use exchange::{DAYS_AT_ONCE, PeerDays, SendPriors};
 pub use failing::{Compare, FailingBlocks};
-pub use given::{
+pub use imports::{
     EventHistory, EventMark, ForgetGiven, ForgetImports, GivenEvents, ImportRow, NoteImport, SourceRows, SourceState,
     SourceTotal,
 };

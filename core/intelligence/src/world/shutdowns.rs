@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::given::newest_of;
+use super::imports::newest_of;
 use crate::country::SetShutdownTable;
 use crate::risk::Scores;
 use crate::{Result, Timestamp};
