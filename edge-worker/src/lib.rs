@@ -16,6 +16,7 @@
 //! | [`place_cache`] | answers that all isolates of one place share |
 //! | [`shell`], [`clock`] | requests and responses; time and randomness |
 //! | [`coding`] | which answers the platform compresses |
+//! | `test_routes` | routes that test the runtime itself; never in the bundle that is deployed |
 //!
 //! `guard.mjs` beside this crate is the Worker's main module. It limits the time of every request, because a panic
 //! inside wasm leaves its request without an answer. The feature `test-routes` adds routes for tests of the runtime itself;

@@ -3,6 +3,18 @@
 //! `cargo test -p heliograph-tests --test conformance` runs them on memory and native;
 //! `HELIOGRAPH_TEST_TARGETS=memory,native,edge` chooses the runtimes. A word of a test's name after `--` runs only that
 //! test.
+//!
+//! | Modules | What they ask |
+//! |---|---|
+//! | `detect`, `country`, `domain`, `accessibility`, `index`, `changes`, `measured` | what is blocked where, and since when |
+//! | `incidents*` | incidents: lists, feeds, search, changes by operators |
+//! | `forecasts*`, `risk`, `sentinel*`, `elections`, `classify` | what may happen, and how well that was said before |
+//! | `imports`, `fetching`, `probes*`, `sweeps` | where measurements come from, and what an operator does with them |
+//! | `relay_*`, `mailbox`, `messages`, `pins` | agents: identity, messages, channels, tasks, webhooks, federation |
+//! | `ledger_*` | credit: transfers, escrows, hires, the log |
+//! | `keys*`, `limits`, `rates`, `encodings`, `malformed` | what holds on every route |
+//! | `dump_and_load` | a whole deployment out and in, and data of earlier versions |
+//! | `pages`, `mcp` | pages for people; tools for language models |
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -66,7 +78,6 @@ mod mcp;
 mod measured;
 mod messages;
 mod methodology;
-mod outlook;
 mod pages;
 mod pins;
 mod probes;
@@ -98,6 +109,7 @@ mod relay_standing;
 mod relay_tasks;
 mod relay_transport;
 mod relay_webhooks;
+mod risk;
 mod routes;
 mod sentences;
 mod sentinel;
@@ -180,7 +192,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("measured", measured::CASES),
     ("messages", messages::CASES),
     ("methodology", methodology::CASES),
-    ("outlook", outlook::CASES),
+    ("risk", risk::CASES),
     ("pages", pages::CASES),
     ("pins", pins::CASES),
     ("probes", probes::CASES),

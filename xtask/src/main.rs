@@ -13,6 +13,7 @@
 //! | `ci` | everything that a change must pass |
 //! | `client` | the packages of the client library |
 //! | `compare` | the benchmark beside other servers |
+//! | `debian` | packages of Debian, unpacked and not installed |
 //! | `dist` | the program and its package for operators |
 //! | `edge` | tasks for the Worker |
 //! | `licences` | the dependency policy |

@@ -176,11 +176,11 @@ fn services(blocks: &[&TargetSummary], listed: &[Tracked]) -> Vec<String> {
 
 /// Asks for the summary at a time, or the stored one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Summary {
+pub struct ReadSummary {
     pub at: Option<Timestamp>,
 }
 
-impl Query for Summary {
+impl Query for ReadSummary {
     const ACTOR: Kind = Kind::Country;
     const NAME: &'static str = "summary";
     type Reply = CountrySummary;
@@ -253,13 +253,13 @@ pub struct HistoryDay {
 
 /// Asks for the days on which a subject was measured, oldest first: at most the last `days` days before `at` or now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct History {
+pub struct ReadMeasuredDays {
     pub subject: Subject,
     pub days: u32,
     pub at: Option<Timestamp>,
 }
 
-impl Query for History {
+impl Query for ReadMeasuredDays {
     const ACTOR: Kind = Kind::Country;
     const NAME: &'static str = "history";
     type Reply = Vec<HistoryDay>;

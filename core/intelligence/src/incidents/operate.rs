@@ -83,7 +83,7 @@ pub enum Deed {
 
 /// Makes a change to the incident with this id, which may be either of its two ids.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Operate {
+pub struct OperateIncident {
     pub id: String,
     /// If given, the change is refused when the incident has another version.
     pub version: Option<u32>,
@@ -93,7 +93,7 @@ pub struct Operate {
     pub reason: String,
 }
 
-impl Operation for Operate {
+impl Operation for OperateIncident {
     const ACTOR: Kind = Kind::Incidents;
     const NAME: &'static str = "operate";
     type Reply = Incident;

@@ -11,38 +11,38 @@ use engine::time::HOUR;
 
 /// A format of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ReportFormat {
     Markdown,
     Bibtex,
     Ris,
 }
 
-impl Format {
-    pub fn parse(text: &str) -> Option<Format> {
+impl ReportFormat {
+    pub fn parse(text: &str) -> Option<ReportFormat> {
         match text.to_ascii_lowercase().as_str() {
-            "markdown" | "md" => Some(Format::Markdown),
-            "bibtex" | "bib" => Some(Format::Bibtex),
-            "ris" => Some(Format::Ris),
+            "markdown" | "md" => Some(ReportFormat::Markdown),
+            "bibtex" | "bib" => Some(ReportFormat::Bibtex),
+            "ris" => Some(ReportFormat::Ris),
             _ => None,
         }
     }
 
     pub const fn content_type(self) -> &'static str {
         match self {
-            Format::Markdown => "text/markdown; charset=utf-8",
-            Format::Bibtex => "application/x-bibtex; charset=utf-8",
-            Format::Ris => "application/x-research-info-systems; charset=utf-8",
+            ReportFormat::Markdown => "text/markdown; charset=utf-8",
+            ReportFormat::Bibtex => "application/x-bibtex; charset=utf-8",
+            ReportFormat::Ris => "application/x-research-info-systems; charset=utf-8",
         }
     }
 }
 
 /// The report of one version of an incident.
-pub fn report(format: Format, incident: &Incident, evidence: &[EvidenceRow], settings: &Settings) -> String {
+pub fn report(format: ReportFormat, incident: &Incident, evidence: &[EvidenceRow], settings: &Settings) -> String {
     let body = IncidentBody::new(incident, settings);
     match format {
-        Format::Markdown => markdown(incident, &body, evidence, settings),
-        Format::Bibtex => bibtex(&body, settings),
-        Format::Ris => ris(&body, settings),
+        ReportFormat::Markdown => markdown(incident, &body, evidence, settings),
+        ReportFormat::Bibtex => bibtex(&body, settings),
+        ReportFormat::Ris => ris(&body, settings),
     }
 }
 

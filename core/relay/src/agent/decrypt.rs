@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::custody::{self, HeldKeys};
-use super::mailbox::{MailboxItem, KnownSession, ReadSessions, SessionKey, StoreSessions, StoredSession, session_key};
+use super::mailbox::{KnownSession, MailboxItem, ReadSessions, SessionKey, StoreSessions, StoredSession, session_key};
 use super::record::{Credentials, ReadKeys};
 use super::wire;
 use crate::{Error, Result};

@@ -74,7 +74,7 @@ pub(super) const PAGE_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ReceivedMessages")]
 pub struct Received {
-    #[schemars(with = "Vec<decrypt::Message>")]
+    #[schemars(with = "Vec<decrypt::OpenedMessage>")]
     pub messages: Vec<Box<RawValue>>,
     pub count: usize,
     /// The limit that was applied: the one asked for, at most 100.

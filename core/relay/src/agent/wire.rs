@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::mailbox::{MailboxItem, Local};
+use super::mailbox::{Local, MailboxItem};
 use crate::directory::Did;
 use crate::{Error, Result, Timestamp};
 use crypto::encoding::{self, encode_base64};

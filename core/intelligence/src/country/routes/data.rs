@@ -14,7 +14,7 @@ use crate::analytics::constants::{ISP_CRITICAL_RATE, ISP_HIGH_RATE, ISP_MEDIUM_R
 use crate::analytics::tabular::{self, Tabular};
 use crate::country::{ListedHere, Summary, Verdicts};
 use crate::reference::{self, Interested};
-use crate::world::{self, Countries, CountrySummary, NetworkSummary, TargetSummary, block_rate};
+use crate::world::{self, CountrySummary, NetworkSummary, ReadCountries, TargetSummary, block_rate};
 use crate::{Result, Timestamp, country};
 use engine::http::{Cx, Response};
 use engine::number::round;
@@ -25,7 +25,7 @@ use facts::starter::Country;
 /// Countries that are or were measured: those that the world knows, and those that it will hear of within the publish
 /// interval.
 pub(crate) async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
-    let known = runtime::query(&*cx.rt, world::actor().name, &Countries).await?;
+    let known = runtime::query(&*cx.rt, world::actor().name, &ReadCountries).await?;
     let met = runtime::query(&*cx.rt, reference::actor().name, &Interested).await?;
     Ok(known.into_iter().chain(met).collect())
 }

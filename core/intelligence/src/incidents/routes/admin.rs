@@ -10,7 +10,7 @@ use crate::incidents::body::IncidentBody;
 use crate::incidents::model::{
     AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, ONGOING, Overrides, Severity, Status,
 };
-use crate::incidents::operate::{Create, Deed, Field, Operate, Versions};
+use crate::incidents::operate::{Create, Deed, Field, OperateIncident, Versions};
 use crate::incidents::{Unknown, actor, text};
 use crate::{Error, Result, Timestamp};
 use engine::http::{COUNTRY_PATTERN, Cx, Response};
@@ -375,7 +375,7 @@ pub async fn retract(cx: Cx) -> Result<Response> {
 
 async fn operate(cx: &Cx, deed: Deed, version: Option<u32>, reason: &str) -> Result<Response> {
     let (by, reason) = who(cx, reason)?;
-    let operate = Operate { id: cx.path("id")?.to_owned(), version, deed, by, reason };
+    let operate = OperateIncident { id: cx.path("id")?.to_owned(), version, deed, by, reason };
     let incident = runtime::call(&*cx.rt, actor().name, &operate).await?;
     Response::json(&IncidentBody::new(&incident, cx.settings()))
 }

@@ -40,7 +40,7 @@ fn draft(start_hours_ago: i64) -> Draft {
     }
 }
 
-fn report(runtime: &TestRuntime, reports: Vec<Report>) {
+fn report(runtime: &TestRuntime, reports: Vec<ReportEvent>) {
     let record = Record { country: "KE".into(), reports };
     call(runtime, &actor().name, &record).now_or_never().unwrap().unwrap();
 }
@@ -53,8 +53,8 @@ fn changes(runtime: &TestRuntime, since: crate::Timestamp, limit: u32) -> Change
     query(runtime, &actor().name, &Changes { since, limit }).now_or_never().unwrap().unwrap()
 }
 
-const fn seen(event: u64, draft: Draft) -> Report {
-    Report { event, draft: Some(draft), merged_into: None }
+const fn seen(event: u64, draft: Draft) -> ReportEvent {
+    ReportEvent { event, draft: Some(draft), merged_into: None }
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn merged_ids_lead_on_and_withdrawn_ones_stay_in_the_delta() {
     report(
         &runtime,
         vec![
-            Report { event: 2, draft: None, merged_into: Some(1) },
-            Report { event: 3, draft: None, merged_into: None },
+            ReportEvent { event: 2, draft: None, merged_into: Some(1) },
+            ReportEvent { event: 3, draft: None, merged_into: None },
         ],
     );
     assert_eq!(find(&runtime, "KE-2025-0002").unwrap().id.sequence, 1);
@@ -232,7 +232,7 @@ fn a_removed_source_leaves_nothing_of_what_was_measured() {
     for n in 0..100 {
         report(&runtime, vec![seen(1, Draft { measurements: n, ..draft(90) })]);
     }
-    let forget = Forget { country: "KE".into(), source: "ooni".into(), after: None, found: false };
+    let forget = ForgetSource { country: "KE".into(), source: "ooni".into(), after: None, found: false };
     call(&*runtime, &actor().name, &forget).now_or_never().unwrap().unwrap();
     let gone = find(&runtime, "KE-2025-0001").unwrap();
     assert!(gone.retracted().is_some() && gone.draft.sources.is_empty() && gone.draft.measurements == 0, "{gone:?}");
@@ -372,7 +372,7 @@ fn a_report_of_what_was_not_measured_has_no_zeros() {
 }
 
 fn listing(runtime: &TestRuntime) -> written::Joined {
-    let asked = super::query::Listing(Select { limit: 100, ..Select::default() });
+    let asked = super::query::ReadListing(Select { limit: 100, ..Select::default() });
     engine::runtime::query(runtime, &actor().name, &asked).now_or_never().unwrap().unwrap().incidents
 }
 

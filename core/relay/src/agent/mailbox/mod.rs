@@ -16,6 +16,7 @@
 //! | `sessions` | sealed sessions of agents whose keys the server holds |
 //! | `stored` | messages by their stamps |
 //! | `unread` | the unread messages of each sender |
+//! | `earlier` | rows as schema 3 wrote them |
 //!
 //! | Table | What |
 //! |---|---|

@@ -1,6 +1,6 @@
 //! Messages as they are stored: in `UNREAD` until a message is marked as read, then in `READ`.
 
-use super::{MailboxItem, MESSAGES, Message, READ, UNREAD};
+use super::{MESSAGES, MailboxItem, Message, READ, UNREAD};
 use crate::{Result, Timestamp};
 use engine::kv::{Direction, Read, Table};
 
