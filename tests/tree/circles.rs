@@ -7,7 +7,7 @@ use crate::{files, root, text};
 
 /// The modules of each package that are in circles now. Lower a number when a circle gets smaller.
 const IN_CIRCLES: [(&str, usize); 7] =
-    [("crypto", 2), ("engine", 10), ("facts", 6), ("relay", 8), ("ledger", 29), ("intelligence", 21), ("pages", 7)];
+    [("crypto", 2), ("engine", 10), ("facts", 6), ("relay", 8), ("ledger", 29), ("intelligence", 17), ("pages", 7)];
 
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
@@ -58,7 +58,10 @@ fn imports(package: &str) -> Imports {
         let for_tests = inside.split('/').any(|part| part == "tests" || part == "testing" || part.ends_with("_tests"));
         let module = inside.split('/').next().unwrap_or_default().to_owned();
         if !for_tests && module != "lib" {
-            all.entry(module).or_default().extend(named(&code(&text(&path))));
+            // From a module at the top `super` is the package, from one inside of it `super::super`.
+            let depth = inside.trim_end_matches("/mod").split('/').count();
+            let code = code(&text(&path)).replace(&"super::".repeat(depth), "crate::");
+            all.entry(module).or_default().extend(named(&code));
         }
     }
     let modules: BTreeSet<String> = all.keys().cloned().collect();
