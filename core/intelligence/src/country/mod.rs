@@ -97,7 +97,7 @@ pub use refresh::Recompute;
 pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use shutdowns::SetShutdownTable;
-pub use summary::{CountMeasurements, History, HistoryDay, LastHeard, Summary, Verdicts, strictest};
+pub use summary::{CountMeasurements, HistoryDay, LastHeard, ReadMeasuredDays, ReadSummary, Verdicts, strictest};
 pub(crate) use summary::{first_days, latest, listed, summary, verdicts_and_summary};
 pub(crate) use tables::LISTS_EPOCH;
 pub use tables::{Catalogue, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};

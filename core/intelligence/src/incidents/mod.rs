@@ -59,7 +59,9 @@ pub use model::{
     Action, AffectedNetwork, Change, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId,
     Severity, Status, hash_id,
 };
-pub use query::{Beginnings, Changed, Changes, EvidenceOf, Filter, Find, LatestAbout, Select, Selected, VersionOf};
+pub use query::{
+    Beginnings, Changed, EvidenceOf, Filter, FindIncident, LatestAbout, ReadChanges, Select, Selected, VersionOf,
+};
 pub use record::{MAX_REPORTS, Record, ReportEvent, outage};
 pub use routes::{ROUTES, admin, dispute};
 pub use schedule::{in_utc as schedule_in_utc, offset};
@@ -92,8 +94,8 @@ pub const ENTRIES: &[Entry] = &[
     query::<disputes::Disputes>(),
     query::<FindIncident>(),
     query::<Select>(),
-    query::<query::Listing>(),
-    query::<query::Page>(),
+    query::<query::ReadListing>(),
+    query::<query::ReadIncidents>(),
     query::<query::EvidenceById>(),
     query::<operate::Versions>(),
     query::<ReadChanges>(),

@@ -10,7 +10,7 @@ use super::answer::{AnswerBody, StatusCounts, SubjectQuestion, license};
 use super::input;
 use super::leads::{self, Leads};
 use crate::analytics::tabular::{self, Tabular};
-use crate::country::{Detection, ListedBlock, ListedBlocks, ListedHere, State, Summary, Verdicts};
+use crate::country::{Detection, ListedBlock, ListedBlocks, ListedHere, ReadSummary, State, Verdicts};
 use crate::world::{self, CountrySummary, Glance, SurveyOf, Surveyed, TargetSummary};
 use crate::{Error, Result, Timestamp, country, reference};
 use engine::http::{COUNTRY_PATTERN, Cx, Response};
@@ -182,7 +182,7 @@ pub async fn summary(cx: Cx) -> Result<Response> {
 async fn summary_then(cx: &Cx, country: &'static Country) -> Result<Response> {
     let at = cx.as_of()?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
-    let overall = runtime::query(&*cx.rt, country.code, &Summary { at }).await?;
+    let overall = runtime::query(&*cx.rt, country.code, &ReadSummary { at }).await?;
     let lists = runtime::query(&*cx.rt, country.code, &ListedHere { at }).await?;
     Response::json(&summary_body(country, &rows, &overall, lists, cx.now(), at))
 }

@@ -19,7 +19,7 @@ use super::domain::{Freshness, Survey, status, subject, survey};
 use super::input;
 use crate::aggregation::history::{self, HistoryAbout};
 use crate::analytics::tabular::{self, MAX_AGE};
-use crate::country::{History, HistoryDay, MeasuredDays, State};
+use crate::country::{HistoryDay, MeasuredDays, ReadMeasuredDays, State};
 use crate::world::{self, Chronicle};
 use crate::{Error, ErrorCode, Result, Timestamp};
 use engine::csv;
@@ -201,7 +201,7 @@ async fn of_country(
     let (mut found, mut left, mut at) = (Vec::new(), days, at);
     loop {
         let piece = left.min(MOST_DAYS);
-        let history = History { subject: subject.clone(), days: piece, at };
+        let history = ReadMeasuredDays { subject: subject.clone(), days: piece, at };
         let mut earlier = runtime::query(&*cx.rt, code.clone(), &history).await?;
         earlier.append(&mut found);
         (found, left) = (earlier, left - piece);

@@ -46,11 +46,11 @@ fn report(runtime: &TestRuntime, reports: Vec<ReportEvent>) {
 }
 
 fn find(runtime: &TestRuntime, id: &str) -> Option<Incident> {
-    query(runtime, &actor().name, &Find { id: id.into(), follow: true }).now_or_never().unwrap().unwrap()
+    query(runtime, &actor().name, &FindIncident { id: id.into(), follow: true }).now_or_never().unwrap().unwrap()
 }
 
 fn changes(runtime: &TestRuntime, since: crate::Timestamp, limit: u32) -> Changed {
-    query(runtime, &actor().name, &Changes { since, limit }).now_or_never().unwrap().unwrap()
+    query(runtime, &actor().name, &ReadChanges { since, limit }).now_or_never().unwrap().unwrap()
 }
 
 const fn seen(event: u64, draft: Draft) -> ReportEvent {
@@ -172,7 +172,8 @@ fn a_list_is_never_older_than_the_last_change() {
 }
 
 fn operate(runtime: &TestRuntime, id: &str, deed: operate::Deed) -> Incident {
-    let operate = operate::Operate { id: id.into(), version: None, deed, by: "0011aabb".into(), reason: "seen".into() };
+    let operate =
+        operate::OperateIncident { id: id.into(), version: None, deed, by: "0011aabb".into(), reason: "seen".into() };
     call(runtime, &actor().name, &operate).now_or_never().unwrap().unwrap()
 }
 
@@ -364,7 +365,7 @@ fn a_report_of_what_was_not_measured_has_no_zeros() {
     report(&runtime, vec![seen(1, told)]);
     let incident = find(&runtime, "KE-2025-0001").unwrap();
     let settings = engine::settings::Settings::default();
-    let text = report::report(report::Format::Markdown, &incident, &[], &settings);
+    let text = report::report(report::ReportFormat::Markdown, &incident, &[], &settings);
     assert!(
         text.contains("| Networks affected | not measured |") && text.contains("| Measurements | none |"),
         "{text}"
@@ -391,7 +392,7 @@ fn answers_that_are_joined_from_texts_say_what_the_incidents_are() {
         let text = String::from_utf8(list.json).unwrap();
         assert!(text == shown.join(",") || text == [shown[1], shown[0]].join(","), "{text}");
         for row in rows {
-            let find = Find { id: row.id.to_string(), follow: false };
+            let find = FindIncident { id: row.id.to_string(), follow: false };
             let incident = query(runtime, &actor().name, &find).now_or_never().unwrap().unwrap().unwrap();
             let settings = &engine::runtime::Runtime::environment(runtime).settings;
             let body = IncidentBody::new(&incident, settings);
