@@ -13,9 +13,9 @@ use crate::{environment, sockets, work};
 
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response> {
-    #[cfg(feature = "probe")]
-    if request.path().starts_with(crate::probe::PREFIX) {
-        return crate::probe::fetch(request, env).await;
+    #[cfg(feature = "test-routes")]
+    if request.path().starts_with(crate::test_routes::PREFIX) {
+        return crate::test_routes::fetch(request, env).await;
     }
     let head = shell::head(&request)?;
     let settings = match environment::settings(&env) {

@@ -20,7 +20,7 @@ pub const CLIENT: &str = "/client";
 pub const CALL: &str = "/call";
 pub const QUERY: &str = "/query";
 pub const DELIVER: &str = "/deliver";
-pub const PROBE: &str = "/probe";
+pub const WRITE_CHECK: &str = "/probe";
 /// Makes a request to another host for another object.
 pub const REACH: &str = "/reach";
 /// Opens a WebSocket for the stream described in [`OPEN`].
@@ -80,8 +80,8 @@ pub async fn reach(env: &Env, actor: &ActorId, key: &str) -> Result<()> {
 }
 
 /// Proves that an object can write.
-pub async fn probe(env: &Env, actor: &ActorId) -> Result<()> {
-    run::<Result<()>>(env, &actor.to_string(), PROBE, Vec::new()).await?
+pub async fn write_check(env: &Env, actor: &ActorId) -> Result<()> {
+    run::<Result<()>>(env, &actor.to_string(), WRITE_CHECK, Vec::new()).await?
 }
 
 async fn run<T: DeserializeOwned>(env: &Env, name: &str, errand: &str, body: Vec<u8>) -> Result<T> {

@@ -16,9 +16,10 @@
 //! | [`place_cache`] | answers that all isolates of one place share |
 //! | [`shell`], [`clock`] | requests and responses; time and randomness |
 //! | [`coding`] | which answers the platform compresses |
+//! | `test_routes` | routes that test the runtime itself; never in the bundle that is deployed |
 //!
 //! `guard.mjs` beside this crate is the Worker's main module. It limits the time of every request, because a panic
-//! inside wasm leaves its request without an answer. The feature `probe` adds routes for tests of the runtime itself;
+//! inside wasm leaves its request without an answer. The feature `test-routes` adds routes for tests of the runtime itself;
 //! no deployed bundle has it.
 
 // On other targets the package is empty, so that the whole workspace can be checked and opened in an editor.
@@ -34,12 +35,12 @@ mod kv_segments;
 mod listeners;
 mod object;
 mod place_cache;
-#[cfg(feature = "probe")]
-mod probe;
 mod runtime;
 mod shell;
 mod sockets;
 mod space;
 mod sqlite;
+#[cfg(feature = "test-routes")]
+mod test_routes;
 mod web;
 mod work;

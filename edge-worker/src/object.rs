@@ -14,7 +14,7 @@ use worker::{
     DurableObject, Env, Request, Response, Result, State, Url, WebSocket, WebSocketIncomingMessage, durable_object,
 };
 
-use crate::errand::{self, CALL, CLIENT, DELIVER, ERRAND, HEAD, OPEN, PROBE, QUERY, REACH, SOCKET};
+use crate::errand::{self, CALL, CLIENT, DELIVER, ERRAND, HEAD, OPEN, QUERY, REACH, SOCKET, WRITE_CHECK};
 use crate::runtime::EdgeRuntime;
 use crate::space::Space;
 use crate::sqlite::Sqlite;
@@ -49,8 +49,8 @@ impl DurableObject for Actor {
                 let body = request.bytes().await?;
                 errand(&space, path, &body).await
             }
-            #[cfg(feature = "probe")]
-            (Some(crate::probe::HOST), _) => crate::probe::object_fetch(&space, request).await,
+            #[cfg(feature = "test-routes")]
+            (Some(crate::test_routes::HOST), _) => crate::test_routes::object_fetch(&space, request).await,
             _ => Response::error("no such errand", 404),
         }
     }
@@ -131,7 +131,7 @@ async fn errand(space: &Rc<Space>, errand: &str, body: &[u8]) -> Result<Response
         }),
         QUERY => errand::answer(&own_call(space, body).and_then(|call| space.answer(&call))),
         DELIVER => decode::<Delivery>(body).and_then(|delivery| errand::answer(&space.receive(&delivery))),
-        PROBE => errand::answer(&space.rows().probe().map_err(Error::from)),
+        WRITE_CHECK => errand::answer(&space.rows().write_check().map_err(Error::from)),
         _ => return Response::error("no such errand", 404),
     };
     response.map_err(|error| worker::Error::RustError(error.to_string()))

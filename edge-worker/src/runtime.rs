@@ -173,7 +173,7 @@ impl Runtime for EdgeRuntime {
         &self.environment
     }
 
-    fn probe(&self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async move { errand::probe(&self.env, &deployment::actor()).await })
+    fn write_check(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move { errand::write_check(&self.env, &deployment::actor()).await })
     }
 }

@@ -134,7 +134,7 @@ impl Sqlite {
     }
 
     /// Proves that a write can be made durable, by writing the name again. It does nothing in an object without rows.
-    pub fn probe(&self) -> Result<()> {
+    pub fn write_check(&self) -> Result<()> {
         match self.stored_name()? {
             Some(name) => self.transaction(|| self.execute(PUT_NAME, vec![SqlStorageValue::String(name.clone())])),
             None => Ok(()),
@@ -163,13 +163,13 @@ impl Sqlite {
     }
 
     /// Size of the database in bytes.
-    #[cfg(feature = "probe")]
+    #[cfg(feature = "test-routes")]
     pub fn database_size(&self) -> usize {
         self.sql.database_size()
     }
 
     /// An empty store in place of this one.
-    #[cfg(feature = "probe")]
+    #[cfg(feature = "test-routes")]
     pub fn emptied(storage: Storage) -> Self {
         let store = Sqlite::new(storage);
         let _ = store.sql.exec("DROP TABLE IF EXISTS kv", None);

@@ -13,7 +13,7 @@ use heliograph::current::Current;
 use heliograph::store::{Options, Store};
 use heliograph::testing::folder;
 use heliograph::writer::{Listener, Writer};
-use heliograph_core::engine::actor::host::probe::Add;
+use heliograph_core::engine::actor::host::counter::Add;
 use heliograph_core::engine::actor::{ActorId, Call};
 use heliograph_core::engine::documents::Document;
 use heliograph_core::engine::settings::Settings;

@@ -214,9 +214,9 @@ impl Runtime for Native {
         self.environment.get()
     }
 
-    fn probe(&self) -> BoxFuture<'_, Result<()>> {
+    fn write_check(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            self.writer.probe().await?;
+            self.writer.write_check().await?;
             // The journal may still take writes that the tree no longer gets.
             match self.store.condition().failing() {
                 None => Ok(()),

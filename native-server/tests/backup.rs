@@ -12,7 +12,7 @@ use heliograph::store;
 use heliograph::testing::folder;
 use heliograph_core::ErrorCode;
 use heliograph_core::engine::actor::Call;
-use heliograph_core::engine::actor::host::probe::{Forward, Later};
+use heliograph_core::engine::actor::host::counter::{Forward, Later};
 
 const ACTORS: u64 = 40;
 

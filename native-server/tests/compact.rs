@@ -6,7 +6,7 @@ mod common;
 use common::{Bench, add};
 use heliograph::store::compact;
 use heliograph::testing::folder;
-use heliograph_core::engine::actor::host::probe::Clear;
+use heliograph_core::engine::actor::host::counter::Clear;
 
 /// Rows come and go for much longer than the file is large: the space of removed rows is used again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::Bench;
 use heliograph::testing::folder;
 use heliograph_core::Timestamp;
-use heliograph_core::relay::directory::search::{AgentPage, Find, Index, ListedAgent, Sought};
+use heliograph_core::relay::directory::search::{AgentPage, FindAgents, Index, ListedAgent, Sought};
 
 /// Operations in progress at once.
 const AT_ONCE: u64 = 4_000;
@@ -127,7 +127,7 @@ async fn a_million_agents_are_searched_within_20_ms() {
         let limit = if dice.draw().is_multiple_of(2) { 20 } else { 100 };
         // Every other search continues where an earlier one ended.
         let from = after.take().filter(|_| dice.draw().is_multiple_of(2));
-        let find = Find { sought: sought(&mut dice, agents), capability, limit, after: from };
+        let find = FindAgents { sought: sought(&mut dice, agents), capability, limit, after: from };
         let asked = Instant::now();
         let page: AgentPage = bench.query("0", &find).unwrap();
         times.push(asked.elapsed());

@@ -11,7 +11,7 @@ use common::{Bench, add, until};
 use heliograph::store::fault::Faults;
 use heliograph::testing::folder;
 use heliograph_core::ErrorCode;
-use heliograph_core::engine::actor::host::probe::ReadCounter;
+use heliograph_core::engine::actor::host::counter::ReadCounter;
 
 /// Waits until a write succeeds; it counts in the actor `after`.
 async fn resumed(bench: &Bench) {
@@ -44,7 +44,7 @@ async fn a_failed_sync_refuses_its_batch_and_recovers_by_reopening() {
     }
     // 2. While the disk fails, writes are refused.
     assert_eq!(bench.call("actor-2", &*PLAIN).await.unwrap_err().code, ErrorCode::Unavailable);
-    // 3. The disk works again: the file was reopened, a probe commit succeeded, and reads and writes go on.
+    // 3. The disk works again: the file was reopened, a write check succeeded, and reads and writes go on.
     Faults::set(&faults.syncs, false);
     resumed(&bench).await;
     assert!(*bench.heard.reopened.lock().unwrap() >= 1);
@@ -58,7 +58,7 @@ async fn a_failed_sync_refuses_its_batch_and_recovers_by_reopening() {
     assert_eq!(bench.count("actor-59"), 1);
 }
 
-static PLAIN: std::sync::LazyLock<heliograph_core::engine::actor::host::probe::Add> =
+static PLAIN: std::sync::LazyLock<heliograph_core::engine::actor::host::counter::Add> =
     std::sync::LazyLock::new(|| add("x"));
 
 /// Decision reopen-after-failure.
@@ -86,12 +86,12 @@ async fn reads_answer_503_until_the_file_is_open_again() {
 
 /// Decision reopen-after-failure.
 #[tokio::test(flavor = "multi_thread")]
-async fn after_reopening_reads_are_served_while_writes_wait_for_the_probe() {
-    let folder = folder("probe-gate");
+async fn after_reopening_reads_are_served_while_writes_wait_for_the_write_check() {
+    let folder = folder("write-check-gate");
     let faults = Arc::new(Faults::default());
     let bench = Bench::faulty_tree(&folder.file("d.redb"), &faults);
     fill(&bench, 10).await;
-    // Every opening succeeds, and every sync after it fails: only the probe protects the writers from the disk.
+    // Every opening succeeds, and every sync after it fails: only the write check protects the writers from the disk.
     faults.heal_on_open.store(true, Ordering::SeqCst);
     *bench.heard.on_reopened.lock().unwrap() = Some(Box::new({
         let faults = faults.clone();

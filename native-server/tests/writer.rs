@@ -11,7 +11,7 @@ use heliograph::testing::folder;
 use heliograph_core::ErrorCode;
 use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::actor::View;
-use heliograph_core::engine::actor::host::probe::{Forward, Later, Panic, PanicLater};
+use heliograph_core::engine::actor::host::counter::{Forward, Later, Panic, PanicLater};
 use heliograph_core::engine::actor::{ActorId, Call, Kind, outbox_summary};
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,7 +12,7 @@ use heliograph_core::engine::time::DAY;
 use heliograph_core::facts::source::Source;
 use heliograph_core::facts::starter::Country;
 use heliograph_core::intelligence::forecast::history::{Beside, History, start};
-use heliograph_core::intelligence::forecast::learning::Course;
+use heliograph_core::intelligence::forecast::learning::Training;
 use heliograph_core::intelligence::forecast::model::forecast;
 use heliograph_core::{Timestamp, facts::reported, intelligence::world};
 use heliograph_tests::client::Client;
@@ -118,7 +118,7 @@ pub fn run(folder: &Path, cores: &machine::Cores) -> Measured {
     let peak = machine::peak_memory(server.id());
     server.stop();
     let (history, own_history) = timed(|| history(&text, now));
-    let mut course = Course::begin(&history, now, 1, None).unwrap();
+    let mut course = Training::begin(&history, now, 1, None).unwrap();
     let (mut steps, mut learned) = (Vec::new(), None);
     while learned.is_none() {
         let (step, seconds) = timed(|| course.step(&history, None));

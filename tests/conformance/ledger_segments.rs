@@ -9,8 +9,8 @@ use heliograph_tests::relay::text;
 use heliograph_tests::target::{Kind, Target};
 use serde_json::{Value, json};
 
+use crate::dump_and_load::moved;
 use crate::ledger_audit::{said, verify};
-use crate::relay_moving::moved;
 use crate::{Suite, cases};
 
 cases![sealed_events_answer_as_before_and_move_with_the_deployment];

@@ -3,6 +3,18 @@
 //! `cargo test -p heliograph-tests --test conformance` runs them on memory and native;
 //! `HELIOGRAPH_TEST_TARGETS=memory,native,edge` chooses the runtimes. A word of a test's name after `--` runs only that
 //! test.
+//!
+//! | Modules | What they ask |
+//! |---|---|
+//! | `detect`, `country`, `domain`, `accessibility`, `index`, `changes`, `measured` | what is blocked where, and since when |
+//! | `incidents*` | incidents: lists, feeds, search, changes by operators |
+//! | `forecasts*`, `risk`, `sentinel*`, `elections`, `classify` | what may happen, and how well that was said before |
+//! | `imports`, `fetching`, `probes*`, `sweeps` | where measurements come from, and what an operator does with them |
+//! | `relay_*`, `mailbox`, `messages`, `pins` | agents: identity, messages, channels, tasks, webhooks, federation |
+//! | `ledger_*` | credit: transfers, escrows, hires, the log |
+//! | `keys*`, `limits`, `rates`, `encodings`, `malformed` | what holds on every route |
+//! | `dump_and_load` | a whole deployment out and in, and data of earlier versions |
+//! | `pages`, `mcp` | pages for people; tools for language models |
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -25,6 +37,7 @@ mod computing;
 mod country;
 mod detect;
 mod domain;
+mod dump_and_load;
 mod elections;
 mod encodings;
 mod fetching;
@@ -65,7 +78,6 @@ mod mcp;
 mod measured;
 mod messages;
 mod methodology;
-mod outlook;
 mod pages;
 mod pins;
 mod probes;
@@ -87,7 +99,6 @@ mod relay_life;
 mod relay_lists;
 mod relay_mailbox;
 mod relay_memory;
-mod relay_moving;
 mod relay_names;
 mod relay_proofs;
 mod relay_receive;
@@ -98,6 +109,7 @@ mod relay_standing;
 mod relay_tasks;
 mod relay_transport;
 mod relay_webhooks;
+mod risk;
 mod routes;
 mod sentences;
 mod sentinel;
@@ -180,7 +192,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("measured", measured::CASES),
     ("messages", messages::CASES),
     ("methodology", methodology::CASES),
-    ("outlook", outlook::CASES),
+    ("risk", risk::CASES),
     ("pages", pages::CASES),
     ("pins", pins::CASES),
     ("probes", probes::CASES),
@@ -201,7 +213,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_sealed", relay_sealed::CASES),
     ("relay_life", relay_life::CASES),
     ("relay_lists", relay_lists::CASES),
-    ("relay_moving", relay_moving::CASES),
+    ("dump_and_load", dump_and_load::CASES),
     ("relay_proofs", relay_proofs::CASES),
     ("relay_api_keys", relay_api_keys::CASES),
     ("relay_identity", relay_identity::CASES),

@@ -120,7 +120,7 @@ fn texts_from_before_they_were_sealed_are_read_and_sealed(suite: &Suite) {
     if suite.kind != Kind::Native {
         return; // The recorded file is one of the native server; the others are tested in core.
     }
-    let (known, data) = crate::relay_moving::earlier_file();
+    let (known, data) = crate::dump_and_load::earlier_file();
     let target = Target::on_file(&data, &[]);
     let bob = target.client().agent(text(&known["bob"], "api_key"));
     let read = || assert_eq!(bob.get("/v1/agent/memory/notes/one").expect(200)["value"], json!({ "kept": true }));

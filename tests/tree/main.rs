@@ -3,10 +3,12 @@
 //!
 //! | Module | What |
 //! |---|---|
+//! | `circles` | modules of one package that import each other in circles |
 //! | `layers` | imports between the layers of the core |
 //! | `references` | decisions and files that comments name |
 //! | `sentences` | codes of sentences, in the sources and in the table |
 
+mod circles;
 mod layers;
 mod references;
 mod sentences;

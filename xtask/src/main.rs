@@ -13,6 +13,7 @@
 //! | `ci` | everything that a change must pass |
 //! | `client` | the packages of the client library |
 //! | `compare` | the benchmark beside other servers |
+//! | `debian` | packages of Debian, unpacked and not installed |
 //! | `dist` | the program and its package for operators |
 //! | `edge` | tasks for the Worker |
 //! | `licences` | the dependency policy |
@@ -85,7 +86,7 @@ cargo xtask <task>
   edge steps [--rows N] CPU and memory of the Worker's events while a large country is imported
   edge serve [--listen 127.0.0.1:8788] [--state DIR]
                         run the bundle under workerd; prints `listening on http://<addr>` when it answers
-                        (--probe: the bundle with routes that test the runtime)
+                        (--test-routes: the bundle with routes that test the runtime)
   edge plain            run the smallest JavaScript Worker under workerd, to compare with
   edge dry-run          package for deployment with wrangler, without deploying
 ";

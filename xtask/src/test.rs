@@ -28,7 +28,7 @@ pub fn test(filter: &[&str]) -> Result<()> {
     // Each of the two uses only one core for minutes while it links or compiles the core. Together they take hardly
     // longer than one.
     let (bundles, units) = std::thread::scope(|scope| {
-        let bundles = scope.spawn(|| build::build().and_then(|()| build::ensure(Bundle::Probe)));
+        let bundles = scope.spawn(|| build::build().and_then(|()| build::ensure(Bundle::TestRoutes)));
         let units = programs().map(|()| run::tests("tests of units", tests(UNITS).arg("--").args(filter)));
         (bundles.join(), units)
     });

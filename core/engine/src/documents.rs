@@ -350,7 +350,7 @@ pub fn render_call(program: &Program, key: &str) -> Result<Call> {
 
 /// A document for tests of runtimes.
 #[cfg(any(test, feature = "conformance"))]
-pub mod probe {
+pub mod counter {
     use super::*;
 
     pub const FAMILIES: &[Family] = &[Family {
@@ -358,7 +358,7 @@ pub mod probe {
         owner: Kind::Deployment,
         max_age: 10,
         render: |view, _| {
-            let (count, _) = crate::actor::host::probe::ReadCounter.run(view)?;
+            let (count, _) = crate::actor::host::counter::ReadCounter.run(view)?;
             Rendered::json(&serde_json::json!({ "count": count }))
         },
     }];

@@ -10,17 +10,17 @@ pub const LAYER: Layer = Layer {
         roster::ENTRIES,
         documents::ENTRIES,
         #[cfg(any(test, feature = "conformance"))]
-        super::actor::host::probe::ENTRIES,
+        super::actor::host::counter::ENTRIES,
     ],
     documents: &[
         #[cfg(any(test, feature = "conformance"))]
-        documents::probe::FAMILIES,
+        documents::counter::FAMILIES,
     ],
     migrations: &[
         // Before version 2, nothing listed the actors of a deployment.
         Migration { to: 2, concerns: |_| true, shows: false, run: roster::enrol },
         #[cfg(any(test, feature = "conformance"))]
-        super::actor::host::probe::MIGRATION,
+        super::actor::host::counter::MIGRATION,
     ],
     ..Layer::EMPTY
 };

@@ -100,7 +100,7 @@ pub trait Runtime: MaybeSend + MaybeSync {
     fn environment(&self) -> &Environment;
 
     /// Whether an answered write is possible right now, for `/readyz`.
-    fn probe(&self) -> BoxFuture<'_, Result<()>>;
+    fn write_check(&self) -> BoxFuture<'_, Result<()>>;
 
     /// Asks another host; see [`crate::web::Outgoing`] for what the runtime must refuse. An error
     /// `RATE_LIMITED` says that nothing was tried, for want of room.

@@ -516,7 +516,7 @@ impl Runtime for TestRuntime {
         &self.environment
     }
 
-    fn probe(&self) -> BoxFuture<'_, Result<()>> {
+    fn write_check(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(std::future::ready(self.state().check()))
     }
 }

@@ -63,7 +63,7 @@ async fn healthz(_cx: Cx) -> Result<Response> {
 }
 
 async fn readyz(cx: Cx) -> Result<Response> {
-    cx.rt.probe().await?;
+    cx.rt.write_check().await?;
     Response::json(&Health { status: "ready" })
 }
 

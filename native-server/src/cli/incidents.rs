@@ -6,48 +6,14 @@ use heliograph_core::intelligence::incidents::admin::{
 use heliograph_core::intelligence::incidents::dispute::{DisputeBody, DisputePage};
 use serde_json::Value;
 
-use super::args::{Common, IncidentsCommand};
+use super::args::{Common, IncidentsCommand, NewIncidentArgs};
 use super::client::Client;
 
 pub fn run(common: &Common, command: &IncidentsCommand) -> Result<(), String> {
-    let client = Client::open(common, matches!(command, IncidentsCommand::Create { .. }))?;
+    let client = Client::open(common, matches!(command, IncidentsCommand::Create(_)))?;
     match command {
         IncidentsCommand::List { country, json } => list(&client, country.as_deref(), *json),
-        IncidentsCommand::Create {
-            country,
-            subject,
-            start,
-            asn,
-            domain,
-            method,
-            area,
-            occasion,
-            evidence,
-            changes,
-            reason,
-        } => {
-            let incident = NewIncident {
-                country: country.clone(),
-                subject: subject.clone(),
-                reason: reason.clone(),
-                title: changes.title.clone(),
-                description: changes.description.clone(),
-                kind: word(changes.kind.as_deref())?,
-                severity: word(changes.severity.as_deref())?,
-                status: word(changes.status.as_deref())?,
-                confidence: changes.confidence,
-                start: start.clone(),
-                end: changes.end.clone(),
-                asns: asn.clone(),
-                domains: domain.clone(),
-                methods: method.clone(),
-                areas: area.clone(),
-                occasion: occasion.clone(),
-                evidence: evidence.as_deref().map(rows).transpose()?.unwrap_or_default(),
-                ..NewIncident::default()
-            };
-            show(client.post("/v1/admin/incidents", &incident)?)
-        }
+        IncidentsCommand::Create(args) => show(client.post("/v1/admin/incidents", &new_incident(args)?)?),
         IncidentsCommand::Amend { id, start, changes, reason } => {
             let amendment = Amendment {
                 reason: reason.clone(),
@@ -93,6 +59,30 @@ pub fn run(common: &Common, command: &IncidentsCommand) -> Result<(), String> {
             Ok(())
         }
     }
+}
+
+fn new_incident(args: &NewIncidentArgs) -> Result<NewIncident, String> {
+    let changes = &args.changes;
+    Ok(NewIncident {
+        country: args.country.clone(),
+        subject: args.subject.clone(),
+        reason: args.reason.clone(),
+        title: changes.title.clone(),
+        description: changes.description.clone(),
+        kind: word(changes.kind.as_deref())?,
+        severity: word(changes.severity.as_deref())?,
+        status: word(changes.status.as_deref())?,
+        confidence: changes.confidence,
+        start: args.start.clone(),
+        end: changes.end.clone(),
+        asns: args.asn.clone(),
+        domains: args.domain.clone(),
+        methods: args.method.clone(),
+        areas: args.area.clone(),
+        occasion: args.occasion.clone(),
+        evidence: args.evidence.as_deref().map(rows).transpose()?.unwrap_or_default(),
+        ..NewIncident::default()
+    })
 }
 
 /// Makes a text fit into a line of a table.

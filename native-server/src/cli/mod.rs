@@ -52,6 +52,7 @@ mod classify;
 mod client;
 mod config;
 mod db;
+mod dump;
 mod evaluate;
 mod exit;
 mod import;
@@ -60,7 +61,6 @@ mod keys;
 mod ledger;
 mod mcp;
 mod models;
-mod moving;
 mod peers;
 mod probe;
 mod restore;
@@ -145,8 +145,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Some(Command::Probe(command)) => probe::run(command),
         Some(Command::Mcp { url }) => mcp::run(url),
         Some(Command::Db(command)) => db::run(common, command),
-        Some(Command::Dump { file }) => moving::dump(common, file),
-        Some(Command::Load { file, replace }) => moving::load(common, file, *replace),
+        Some(Command::Dump { file }) => dump::dump(common, file),
+        Some(Command::Load { file, replace }) => dump::load(common, file, *replace),
         Some(Command::Ledger(command)) => ledger::run(common, command),
         Some(Command::Verdicts(command)) => sweep::verdicts(common, command),
         Some(Command::Admin(command)) => admin(common, command),

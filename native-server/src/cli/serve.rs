@@ -206,7 +206,7 @@ impl Hangup {
                 Err(error) => log::error!("the settings stay as they are: {error}"),
             }
             // Timers that rested because the deployment was closed are looked at with the next commit.
-            let _ = native.writer.probe().await;
+            let _ = native.writer.write_check().await;
             supervisor::ready();
         }
     }

@@ -20,7 +20,7 @@ mod text;
 
 use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::runtime;
-use heliograph_core::intelligence::classifier::Served;
+use heliograph_core::intelligence::classifier::ReadClassifier;
 use heliograph_core::intelligence::fetch::FetchRows;
 use heliograph_core::intelligence::forecast::ServedModel;
 use heliograph_core::intelligence::world;
@@ -59,7 +59,7 @@ impl Default for Metrics {
 pub struct StoreCounts {
     /// Commits that changed something.
     pub commits: Times,
-    /// Operations, probes and the like that were answered out of commits.
+    /// Operations, write checks and the like that were answered out of commits.
     pub answered: Counter,
     /// Commits that failed, with everything in them.
     pub failed: Counter,
@@ -74,7 +74,7 @@ pub async fn text(native: &Native) -> Result<String> {
     let known = text::Known {
         sources: runtime::query(native, world(), &FetchRows).await.unwrap_or_default(),
         model: runtime::query(native, world(), &ServedModel).await.ok().and_then(|(served, _)| Some(served?.0.trained)),
-        classifier: runtime::query(native, world(), &Served { country: None })
+        classifier: runtime::query(native, world(), &ReadClassifier { country: None })
             .await
             .ok()
             .and_then(|found| found.state.served.as_ref().map(|_| found.state.trained)),

@@ -8,7 +8,7 @@ use std::fmt::Error;
 use heliograph_core::Timestamp;
 use heliograph_core::engine::time::SECOND;
 use heliograph_core::intelligence::fetch::FetchRow;
-use heliograph_core::relay::directory::stats::Totals;
+use heliograph_core::relay::directory::stats::DirectoryTotals;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, prometheus_text};
 use prometheus_client::metrics::MetricType;
@@ -30,7 +30,7 @@ pub struct Known {
     pub model: Option<Timestamp>,
     /// When the classifier that is served was trained.
     pub classifier: Option<Timestamp>,
-    pub totals: Option<Totals>,
+    pub totals: Option<DirectoryTotals>,
 }
 
 /// The text, with what actors know.

@@ -14,7 +14,7 @@ use heliograph_core::{Error, Result};
 use redb::{Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
 use tokio::runtime::Handle;
 
-use super::{DOCUMENTS, DUE, Fault, PROBE, ROWS, SNAPSHOT_LIMIT, Store, TIMERS, open, refused};
+use super::{DOCUMENTS, DUE, Fault, ROWS, SNAPSHOT_LIMIT, Store, TIMERS, WRITE_CHECK, open, refused};
 use crate::log;
 use crate::writer::Writer;
 
@@ -212,7 +212,7 @@ pub(super) fn finish(frozen: &Frozen, copy: &Database) -> Result<()> {
             }
         })+};
     }
-    copy_table!(TIMERS, DUE, DOCUMENTS, PROBE);
+    copy_table!(TIMERS, DUE, DOCUMENTS, WRITE_CHECK);
     let held = started.elapsed();
     if held > SNAPSHOT_LIMIT {
         log::warning!("the last snapshot of the backup was held for {} ms", held.as_millis());

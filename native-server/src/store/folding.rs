@@ -6,8 +6,8 @@ use super::journal::FileId;
 use super::recent::{ChangedRow, Generation};
 use super::replay::FOLDED;
 use super::rows::{RowChange, apply_changes};
-use super::tree::{DOCUMENTS_SPACE, DUE_SPACE, PROBE_SPACE, TIMERS_SPACE, number_of, timer_of};
-use super::{DOCUMENTS, DUE, Fault, PROBE, ROWS, Store, TIMERS};
+use super::tree::{DOCUMENTS_SPACE, DUE_SPACE, TIMERS_SPACE, WRITE_CHECK_SPACE, number_of, timer_of};
+use super::{DOCUMENTS, DUE, Fault, ROWS, Store, TIMERS, WRITE_CHECK};
 
 /// Which commits are in the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Tables<'t> {
     timers: Table<'t, (i64, &'static str), ()>,
     due: Table<'t, &'static str, i64>,
     documents: Table<'t, &'static str, &'static [u8]>,
-    probe: Table<'t, (), i64>,
+    write_check: Table<'t, (), i64>,
 }
 
 impl<'t> Tables<'t> {
@@ -52,7 +52,7 @@ impl<'t> Tables<'t> {
             timers: transaction.open_table(TIMERS)?,
             due: transaction.open_table(DUE)?,
             documents: transaction.open_table(DOCUMENTS)?,
-            probe: transaction.open_table(PROBE)?,
+            write_check: transaction.open_table(WRITE_CHECK)?,
         })
     }
 
@@ -79,7 +79,7 @@ impl<'t> Tables<'t> {
             (DUE_SPACE, None) => drop(self.due.remove(name()?)?),
             (DOCUMENTS_SPACE, Some(bytes)) => drop(self.documents.insert(name()?, bytes)?),
             (DOCUMENTS_SPACE, None) => drop(self.documents.remove(name()?)?),
-            (PROBE_SPACE, Some(at)) => drop(self.probe.insert((), number_of(at).ok_or_else(unreadable)?)?),
+            (WRITE_CHECK_SPACE, Some(at)) => drop(self.write_check.insert((), number_of(at).ok_or_else(unreadable)?)?),
             _ => return Err(unreadable()),
         }
         Ok(())

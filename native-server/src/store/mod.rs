@@ -6,7 +6,7 @@
 //! | `timers` | due time, actor id | nothing; the first row is the earliest work of the whole deployment |
 //! | `due` | actor id | due time, to find the row of `timers` |
 //! | `documents` | document key | the document in postcard encoding |
-//! | `probe` | nothing | time of the last write probe |
+//! | `probe` | nothing | time of the last write check |
 //!
 //! The database can be closed and opened again while it is in use (decision reopen-after-failure). Every read borrows
 //! it for one synchronous call; between closing and opening the read fails.
@@ -87,14 +87,14 @@ pub use scrub::pages_in_use;
 pub use scrub::{convert, free_inside, scrub};
 pub use space::ActorSpace;
 use tree::Tree;
-pub(crate) use tree::{DOCUMENTS_SPACE, DUE_SPACE, PROBE_SPACE, TIMERS_SPACE, timer_key, timer_of};
+pub(crate) use tree::{DOCUMENTS_SPACE, DUE_SPACE, TIMERS_SPACE, WRITE_CHECK_SPACE, timer_key, timer_of};
 pub use view::View;
 
 pub(crate) const ROWS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("rows");
 pub(crate) const TIMERS: TableDefinition<(i64, &str), ()> = TableDefinition::new("timers");
 pub(crate) const DUE: TableDefinition<&str, i64> = TableDefinition::new("due");
 pub(crate) const DOCUMENTS: TableDefinition<&str, &[u8]> = TableDefinition::new("documents");
-pub(crate) const PROBE: TableDefinition<(), i64> = TableDefinition::new("probe");
+pub(crate) const WRITE_CHECK: TableDefinition<(), i64> = TableDefinition::new("probe");
 
 /// Longest that one read may hold its snapshot; redb cannot reuse pages that a snapshot needs (decision
 /// bounded-commits).

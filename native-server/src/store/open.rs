@@ -11,7 +11,7 @@ use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, TableError
 use super::overlay::Overlay;
 use super::pages::{Pages, Shared, mend};
 use super::replay::{ReplayError, replay};
-use super::{DOCUMENTS, DUE, Fault, Options, PROBE, ROWS, TIMERS};
+use super::{DOCUMENTS, DUE, Fault, Options, ROWS, TIMERS, WRITE_CHECK};
 
 use crate::log;
 
@@ -215,7 +215,7 @@ pub(super) fn new_file(path: &Path, cache_bytes: usize) -> Result<Database, Stri
 
 /// Readers must find every table, so the first transaction of a new file creates all of them.
 fn create_tables(database: &Database) -> Result<(), redb::Error> {
-    match database.begin_read()?.open_table(PROBE) {
+    match database.begin_read()?.open_table(WRITE_CHECK) {
         Ok(_) => return Ok(()),
         Err(TableError::TableDoesNotExist(_)) => {}
         Err(error) => return Err(error.into()),
@@ -225,7 +225,7 @@ fn create_tables(database: &Database) -> Result<(), redb::Error> {
     transaction.open_table(TIMERS)?;
     transaction.open_table(DUE)?;
     transaction.open_table(DOCUMENTS)?;
-    transaction.open_table(PROBE)?;
+    transaction.open_table(WRITE_CHECK)?;
     transaction.commit()?;
     Ok(())
 }

@@ -60,14 +60,22 @@ pub struct Loaded {
     pub needless: Vec<u64>,
 }
 
-impl Loaded {
-    /// Reads the journals of a data file.
-    pub fn read(folder: &Folder<'_>, known: FoldedState) -> Result<Option<Loaded>, ReplayError> {
-        let generations = folder.generations()?;
-        if generations.is_empty() {
-            return Ok(None);
-        }
-        let foreign = |generation: u64, why: String| ReplayError::Foreign(folder.journal(generation), why);
+fn foreign(folder: &Folder<'_>, generation: u64, why: String) -> ReplayError {
+    ReplayError::Foreign(folder.journal(generation), why)
+}
+
+/// The heads of all journals.
+struct Heads {
+    /// Which commits are in the tree; `None` if no journal says of which data file it is.
+    before: Option<Folded>,
+    /// Of journals with commits that are not in the tree.
+    headers: Vec<Header>,
+    /// Generations whose journals hold nothing that is not in the tree.
+    needless: Vec<u64>,
+}
+
+impl Heads {
+    fn read(folder: &Folder<'_>, known: FoldedState, generations: Vec<u64>) -> Result<Heads, ReplayError> {
         let mut before = match known {
             FoldedState::Folded(folded) => Some(folded),
             FoldedState::Never | FoldedState::Damaged => None,
@@ -89,7 +97,7 @@ impl Loaded {
                 Beginning::OtherFormat(format) => {
                     let why =
                         format!("it names format {format}, so a later version wrote it, or it is damaged at its head");
-                    return Err(foreign(generation, why));
+                    return Err(foreign(folder, generation, why));
                 }
                 Beginning::Damaged => return Err(damaged("at its head".to_owned())),
                 Beginning::CutAt(length) => return Err(damaged(format!("it ends after {length} bytes"))),
@@ -100,18 +108,30 @@ impl Loaded {
                 before = Some(Folded { file, commit: first - 1, generation: generation - 1, second: true });
             }
             match before.filter(|before| before.file == header.file) {
-                None => return Err(foreign(generation, "it belongs to another data file".to_owned())),
+                None => return Err(foreign(folder, generation, "it belongs to another data file".to_owned())),
                 Some(before) if generation <= before.generation => needless.push(generation),
                 Some(_) => headers.push(header),
             }
         }
+        Ok(Heads { before, headers, needless })
+    }
+}
+
+impl Loaded {
+    /// Reads the journals of a data file.
+    pub fn read(folder: &Folder<'_>, known: FoldedState) -> Result<Option<Loaded>, ReplayError> {
+        let generations = folder.generations()?;
+        if generations.is_empty() {
+            return Ok(None);
+        }
+        let Heads { before, headers, needless } = Heads::read(folder, known, generations)?;
         let Some(before) = before else { return Ok(None) };
         let (all, mut folded) = (Generation::default(), before);
         for (at, header) in headers.iter().enumerate() {
             let Header { generation, first, .. } = *header;
             if first != folded.commit + 1 {
                 let why = format!("it begins with commit {first}, but the data before it ends with {}", folded.commit);
-                return Err(foreign(generation, why));
+                return Err(foreign(folder, generation, why));
             }
             let until = headers.get(at + 1).map(|next| next.first);
             let read = read(&*folder.open(generation)?, header, until);

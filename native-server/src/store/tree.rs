@@ -14,7 +14,7 @@ use super::{DOCUMENTS, DUE, ROWS, TIMERS, Table};
 pub const TIMERS_SPACE: &[u8] = &[0, 1];
 pub const DUE_SPACE: &[u8] = &[0, 2];
 pub const DOCUMENTS_SPACE: &[u8] = &[0, 3];
-pub const PROBE_SPACE: &[u8] = &[0, 4];
+pub const WRITE_CHECK_SPACE: &[u8] = &[0, 4];
 
 /// A snapshot. Its tables are opened once, because opening one costs as much as reading a row.
 pub struct Tree {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use futures_util::Stream;
-use heliograph_core::relay::agent::stream::End;
+use heliograph_core::relay::agent::stream::StreamEnd;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::queue::HeldBytes;
@@ -18,7 +18,7 @@ struct Slot {
     page: Option<(Bytes, HeldBytes)>,
     last: Option<Bytes>,
     /// Nothing comes after `page` and `last`; the reason, if the task gave one.
-    ended: Option<Option<End>>,
+    ended: Option<Option<StreamEnd>>,
     /// The client left.
     gone: bool,
     /// The client read everything that it was given.
@@ -78,7 +78,7 @@ impl Inlet {
     }
 
     /// Sends the last words, for which there is always room.
-    pub(super) fn end(self, last: Bytes, end: End) {
+    pub(super) fn end(self, last: Bytes, end: StreamEnd) {
         let mut slot = lock(&self.slot);
         slot.last = Some(last).filter(|last| !last.is_empty());
         slot.ended = Some(Some(end));
@@ -103,7 +103,7 @@ impl Drop for Inlet {
 
 impl Outlet {
     /// Why the stream ended; `None` while it goes on, and when the server stops.
-    pub fn end(&self) -> Option<End> {
+    pub fn end(&self) -> Option<StreamEnd> {
         lock(&self.slot).ended.flatten()
     }
 }
@@ -165,11 +165,11 @@ mod tests {
         assert!(inlet.is_ready());
         inlet.put(Bytes::from_static(b"one"), queue.hold(3, Arc::default()));
         assert!(!inlet.is_ready());
-        inlet.end(Bytes::from_static(b"end"), End::Displaced);
+        inlet.end(Bytes::from_static(b"end"), StreamEnd::Displaced);
         assert!(task.notified().now_or_never().is_none());
         let all = outlet.by_ref().collect::<Vec<_>>().now_or_never().unwrap();
         assert_eq!(all, ["one", "end"]);
-        assert_eq!((outlet.end(), queue.bytes()), (Some(End::Displaced), 0));
+        assert_eq!((outlet.end(), queue.bytes()), (Some(StreamEnd::Displaced), 0));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use heliograph_core::engine::actor::{self, Call};
 use heliograph_core::engine::runtime::Runtime;
 use heliograph_core::engine::settings::Settings;
 use heliograph_core::engine::time::{DAY, HOUR};
-use heliograph_core::intelligence::country::{Course, MomentVerdict};
+use heliograph_core::intelligence::country::{MomentVerdict, ReadCourse};
 use heliograph_core::intelligence::import::{Batch, ImportKind, Importer, MAX_CHUNK, Options};
 use tokio::task::JoinSet;
 
@@ -119,7 +119,7 @@ async fn ask(rt: &dyn Runtime, (country, sites): (usize, usize), start: Timestam
         (CHECK..=HOURS).step_by(CHECK).map(|hour| start.plus(i64::try_from(hour).unwrap_or(0) * HOUR)).collect();
     let mut answers = Answers::with_capacity(sites);
     for site in 0..sites {
-        let course = Course { target: told::site(site), times: times.clone() };
+        let course = ReadCourse { target: told::site(site), times: times.clone() };
         let call = Call::query(told::code(country), &course).map_err(refused)?;
         let reply = rt.query(call).await.map_err(refused)?;
         answers.push(actor::decode(&reply).map_err(refused)?);

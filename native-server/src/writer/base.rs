@@ -10,8 +10,8 @@ use redb::{ReadableTable, Table, WriteTransaction};
 
 use super::timers::Timers;
 use crate::store::{
-    ChangedRows, DOCUMENTS, DOCUMENTS_SPACE, DUE, DUE_SPACE, Fault, PROBE, PROBE_SPACE, ROWS, Rows, TIMERS,
-    TIMERS_SPACE, View, apply, prefix, timer_key,
+    ChangedRows, DOCUMENTS, DOCUMENTS_SPACE, DUE, DUE_SPACE, Fault, ROWS, Rows, TIMERS, TIMERS_SPACE, View,
+    WRITE_CHECK, WRITE_CHECK_SPACE, apply, prefix, timer_key,
 };
 
 /// Most bytes of changed rows that wait to be written to the table.
@@ -109,10 +109,10 @@ impl<'t> Base<'t> {
         }
     }
 
-    pub fn probe(&mut self, now: Timestamp) -> Result<(), Fault> {
+    pub fn write_check(&mut self, now: Timestamp) -> Result<(), Fault> {
         match self {
-            Base::Tree(tree) => drop(tree.transaction.open_table(PROBE)?.insert((), now.0)?),
-            Base::Journal(front) => front.space(PROBE_SPACE).put(Vec::new(), now.0.to_le_bytes().to_vec()),
+            Base::Tree(tree) => drop(tree.transaction.open_table(WRITE_CHECK)?.insert((), now.0)?),
+            Base::Journal(front) => front.space(WRITE_CHECK_SPACE).put(Vec::new(), now.0.to_le_bytes().to_vec()),
         }
         Ok(())
     }

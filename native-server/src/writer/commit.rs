@@ -27,7 +27,7 @@ const CASCADE: usize = 64;
 /// An answer that waits for the commit.
 pub(super) enum PendingReply {
     Performed { call: Call, reply: oneshot::Sender<Result<Vec<u8>>>, result: Result<Vec<u8>> },
-    Probed(oneshot::Sender<Result<()>>),
+    WriteChecked(oneshot::Sender<Result<()>>),
     Freeze(oneshot::Sender<Result<Frozen>>),
     Settled(oneshot::Sender<Result<()>>),
 }
@@ -37,7 +37,7 @@ impl PendingReply {
     pub(super) fn send(self) {
         match self {
             PendingReply::Performed { reply, result, .. } => drop(reply.send(result)),
-            PendingReply::Probed(reply) => drop(reply.send(Ok(()))),
+            PendingReply::WriteChecked(reply) => drop(reply.send(Ok(()))),
             // Only the tree can answer these.
             PendingReply::Freeze(_) | PendingReply::Settled(_) => {}
         }
@@ -52,7 +52,7 @@ impl PendingReply {
     pub(super) fn into_job(self) -> Job {
         match self {
             PendingReply::Performed { call, reply, .. } => Job::Perform { call, reply },
-            PendingReply::Probed(reply) => Job::Probe(reply),
+            PendingReply::WriteChecked(reply) => Job::WriteCheck(reply),
             PendingReply::Freeze(reply) => Job::Freeze(reply),
             PendingReply::Settled(reply) => Job::Settle(reply),
         }
@@ -151,9 +151,9 @@ impl<'t> Commit<'t> {
                 answers.push(PendingReply::Performed { call, reply, result });
                 return fault.map_or(Ok(()), Err);
             }
-            Job::Probe(reply) => {
-                answers.push(PendingReply::Probed(reply));
-                self.base.probe(clock::now())?;
+            Job::WriteCheck(reply) => {
+                answers.push(PendingReply::WriteChecked(reply));
+                self.base.write_check(clock::now())?;
                 self.written = true;
             }
             Job::Freeze(reply) => answers.push(PendingReply::Freeze(reply)),

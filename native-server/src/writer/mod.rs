@@ -9,7 +9,7 @@
 //! commit of a client at most about twice as long.
 //!
 //! After a failed write or sync redb answers nothing reliably. So the thread refuses its batch, drops the database,
-//! opens the file again, and resumes writing only after a probe commit. A commit that meets a damaged page is dropped;
+//! opens the file again, and resumes writing only after a write check. A commit that meets a damaged page is dropped;
 //! its operations are then done one by one, and only those that need the page are refused.
 //!
 //! | Module | What |
@@ -132,9 +132,9 @@ impl Writer {
     }
 
     /// Commits one row durably.
-    pub async fn probe(&self) -> Result<()> {
+    pub async fn write_check(&self) -> Result<()> {
         let (reply, answer) = oneshot::channel();
-        self.queues.push(Job::Probe(reply), Rank::Interactive);
+        self.queues.push(Job::WriteCheck(reply), Rank::Interactive);
         answer.await.unwrap_or_else(|_| Err(undecided()))
     }
 
@@ -479,15 +479,15 @@ impl Thread {
                         return;
                     }
                 }
-                // From here on reads are served, but writes only after the probe.
+                // From here on reads are served, but writes only after the write check.
                 self.listener.reopened();
             }
             if self.refuse_for(pause) {
                 return;
             }
             let healed = self.front.as_mut().map_or(Ok(()), Front::heal);
-            match healed.and_then(|()| self.probe()) {
-                // Writing works; the probe does not ask whether this row can be written.
+            match healed.and_then(|()| self.write_check()) {
+                // Writing works; the write check does not ask whether this row can be written.
                 Ok(()) | Err(Fault::Damaged(_)) => break,
                 Err(fault) => self.tell(&fault),
             }
@@ -498,9 +498,9 @@ impl Thread {
         log::info!("{} takes writes again", self.store.path().display());
     }
 
-    fn probe(&mut self) -> Result<(), Fault> {
+    fn write_check(&mut self) -> Result<(), Fault> {
         let (reply, _answer) = oneshot::channel();
-        self.transact(&mut VecDeque::from([Job::Probe(reply)]), &mut Vec::new(), false).map(|_| ())
+        self.transact(&mut VecDeque::from([Job::WriteCheck(reply)]), &mut Vec::new(), false).map(|_| ())
     }
 
     /// Answers 503 to all jobs for this long; true when the server stops.

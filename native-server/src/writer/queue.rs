@@ -19,7 +19,7 @@ pub(super) enum Job {
         reply: oneshot::Sender<Result<Vec<u8>>>,
     },
     /// Writes one row durably, to prove that writing works.
-    Probe(oneshot::Sender<Result<()>>),
+    WriteCheck(oneshot::Sender<Result<()>>),
     /// Asks for a snapshot between two commits, with the keys changed since the last one.
     Freeze(oneshot::Sender<Result<Frozen>>),
     /// Wants everything so far in the tree.
@@ -31,7 +31,7 @@ impl Job {
         // A missing receiver no longer wants the answer.
         match self {
             Job::Perform { reply, .. } => drop(reply.send(Err(error))),
-            Job::Probe(reply) => drop(reply.send(Err(error))),
+            Job::WriteCheck(reply) => drop(reply.send(Err(error))),
             Job::Freeze(reply) => drop(reply.send(Err(error))),
             Job::Settle(reply) => drop(reply.send(Err(error))),
         }

@@ -1,4 +1,4 @@
-//! A store with its writer, and the counter actors of the core's probe.
+//! A store with its writer, and the counter actors of the engine's tests.
 #![allow(dead_code)]
 
 #[cfg(unix)]
@@ -14,7 +14,7 @@ use heliograph::runtime::answer;
 use heliograph::store::fault::Faults;
 use heliograph::store::{Front, OpenError, Options, Store, WrapBackend};
 use heliograph::writer::{Listener, Writer, WriterThread};
-use heliograph_core::engine::actor::host::probe::{Add, ReadCounter};
+use heliograph_core::engine::actor::host::counter::{Add, ReadCounter};
 use heliograph_core::engine::actor::{ActorId, Call, Memo, Operation, Query, decode};
 use heliograph_core::engine::documents::Document;
 use heliograph_core::engine::settings::Settings;
@@ -26,7 +26,7 @@ pub struct WriterReports {
     pub published: Mutex<Vec<Document>>,
     pub woken: Mutex<Vec<String>>,
     pub reopened: Mutex<u32>,
-    /// Run on the writer thread after each reopening, before the probe.
+    /// Run on the writer thread after each reopening, before the write check.
     pub on_reopened: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
 

@@ -28,7 +28,8 @@ use heliograph_core::engine::actor::host::{self, Due, Finished, Space, Work};
 use heliograph_core::engine::actor::{ActorId, Call, Delivery, Receipt, View};
 use heliograph_core::engine::http::Ready;
 use heliograph_core::engine::http::{Request, Response};
-use heliograph_core::engine::kv::{Batch, MemoryStore, Read, Store, StoreError};
+use heliograph_core::engine::kv::fault::WriteFault;
+use heliograph_core::engine::kv::{MemoryStore, Read, Store};
 use heliograph_core::engine::runtime::{BoxFuture, ByteStream, Environment, Runtime};
 use heliograph_core::engine::secrets::Secrets;
 use heliograph_core::engine::settings::Settings;
@@ -142,28 +143,6 @@ impl Storage for Memory {
 
     fn crash(&mut self, rows: BTreeMap<ActorId, Rows>) -> BTreeMap<ActorId, Rows> {
         rows
-    }
-}
-
-/// What becomes of a write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Done,
-    /// Nothing is written.
-    Lost,
-    /// Everything is written, but the writer is told that it failed.
-    Unacknowledged,
-}
-
-impl Fate {
-    fn apply(self, rows: &mut Rows, batch: Batch) -> Result<(), StoreError> {
-        if self != Fate::Lost {
-            rows.apply(batch)?;
-        }
-        match self {
-            Fate::Done => Ok(()),
-            _ => Err(StoreError::Unavailable("planned failure".into())),
-        }
     }
 }
 
@@ -314,16 +293,19 @@ impl State {
         body: impl FnOnce(&Space<'_>) -> Finished<T>,
     ) -> Result<T> {
         let seed = self.dice.bytes();
-        let fate = match (self.dice.chance(self.weather.failed_write), self.dice.chance(50)) {
-            (false, _) => Fate::Done,
-            (true, true) => Fate::Lost,
-            (true, false) => Fate::Unacknowledged,
+        let fault = match (self.dice.chance(self.weather.failed_write), self.dice.chance(50)) {
+            (false, _) => None,
+            (true, true) => Some(WriteFault::Lost),
+            (true, false) => Some(WriteFault::Unacknowledged),
         };
         let rows = self.rows.entry(actor.clone()).or_insert_with(|| self.storage.begin(actor));
         let space = Space { program: &PROGRAM, actor, rows: &**rows, now: self.now, seed, settings };
         let outcome = body(&space);
         if !outcome.batch.is_empty()
-            && let Err(error) = fate.apply(rows, outcome.batch)
+            && let Err(error) = match fault {
+                None => rows.apply(outcome.batch),
+                Some(fault) => fault.apply(&mut **rows, outcome.batch),
+            }
         {
             // As when a process reopens its file, due work is read from the rows.
             match host::next_due(&**rows)? {

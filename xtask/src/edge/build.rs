@@ -21,14 +21,14 @@ pub enum Bundle {
     /// The bundle that is deployed.
     Worker,
     /// The same bundle, with routes that test the runtime itself.
-    Probe,
+    TestRoutes,
 }
 
 impl Bundle {
     fn name(self) -> &'static str {
         match self {
             Bundle::Worker => "build",
-            Bundle::Probe => "build-probe",
+            Bundle::TestRoutes => "build-test-routes",
         }
     }
 
@@ -36,7 +36,7 @@ impl Bundle {
     fn profile(self) -> &'static str {
         match self {
             Bundle::Worker => "edge",
-            Bundle::Probe => "probe",
+            Bundle::TestRoutes => "test-routes",
         }
     }
 
@@ -68,8 +68,8 @@ pub fn ensure(bundle: Bundle) -> Result<()> {
         .current_dir(root().join("edge-worker"))
         .env("WASM_BINDGEN_BIN", tools::wasm_bindgen()?)
         .env("ESBUILD_BIN", tools::esbuild()?);
-    if bundle == Bundle::Probe {
-        command.args(["--", "--features", "probe"]);
+    if bundle == Bundle::TestRoutes {
+        command.args(["--", "--features", "test-routes"]);
     }
     tool(bundle.name(), &mut command)?;
     write(&bundle.folder().join("guard.mjs"), read(&root().join("edge-worker/guard.mjs"))?)?;

@@ -91,8 +91,8 @@ fn options(args: &[&str]) -> Result<Options> {
     let mut options = Options::default();
     let mut args = args.iter();
     while let Some(name) = args.next() {
-        if *name == "--probe" {
-            options.bundle = Bundle::Probe;
+        if *name == "--test-routes" {
+            options.bundle = Bundle::TestRoutes;
             continue;
         }
         let value = args.next().ok_or_else(|| format!("{name} needs a value"))?;

@@ -25,7 +25,7 @@ pub struct Answer {
 }
 
 impl Worker {
-    /// Starts the bundle with the probe's routes on a new state folder named after the test.
+    /// Starts the bundle with the routes for tests on a new state folder named after the test.
     pub fn start(test: &str) -> Worker {
         Worker::with(test, &[])
     }
@@ -38,7 +38,7 @@ impl Worker {
 
     fn start_on(state: PathBuf, settings: Vec<(&'static str, &'static str)>) -> Worker {
         let mut child = Command::new(env!("CARGO_BIN_EXE_xtask"))
-            .args(["edge", "serve", "--probe", "--listen", "127.0.0.1:0", "--state"])
+            .args(["edge", "serve", "--test-routes", "--listen", "127.0.0.1:0", "--state"])
             .arg(&state)
             .envs(SETTINGS.into_iter().chain(settings.iter().copied()))
             .stdout(Stdio::piped())

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 fn counter(worker: &Worker, name: &str, ready: impl Fn(&Value) -> bool) -> Value {
     let start = Instant::now();
     loop {
-        let answer = worker.get(&format!("/__probe/count/{name}/read"));
+        let answer = worker.get(&format!("/__test/count/{name}/read"));
         let value: Value = serde_json::from_str(&answer.body).unwrap();
         if ready(&value) || start.elapsed() > Duration::from_secs(10) {
             return value;
@@ -29,7 +29,7 @@ fn counter(worker: &Worker, name: &str, ready: impl Fn(&Value) -> bool) -> Value
 }
 
 fn run(worker: &Worker, what: &str) -> (u16, String) {
-    let answer = worker.get(&format!("/__probe/count/{what}"));
+    let answer = worker.get(&format!("/__test/count/{what}"));
     (answer.status, answer.body)
 }
 
@@ -62,14 +62,14 @@ fn id_of(text: &str) -> String {
 #[test]
 fn the_storage_seam_conforms() {
     let worker = Worker::with("conformance", &[("HELIOGRAPH_REQUEST_LIMIT_MS", "60000")]);
-    assert_eq!(worker.get("/__probe/object/country/ZZ/conformance").body, "passed");
+    assert_eq!(worker.get("/__test/object/country/ZZ/conformance").body, "passed");
 }
 
 /// Decision invented-names-leave-nothing.
 #[test]
 fn looking_at_an_object_creates_no_table() {
     let worker = Worker::start("look");
-    let size = || worker.get("/__probe/object/deployment/new/size").body;
+    let size = || worker.get("/__test/object/deployment/new/size").body;
     let before = size();
     assert_eq!(counter(&worker, "new", |_| true), json!([0, []]));
     assert_eq!(run(&worker, "new/add?amount=1&fail=CONFLICT").0, 409);
@@ -91,20 +91,20 @@ fn a_panic_answers_at_once_half_writes_nothing_and_the_next_request_works() {
     let worker = Worker::start("panic");
     assert_eq!(run(&worker, "a/add?amount=2"), (200, "2".into()));
     for path in ["panic", "object/deployment/a/panic", "object/deployment/a/panic-in-transaction", "count/a/panic"] {
-        let answer = worker.get(&format!("/__probe/{path}"));
+        let answer = worker.get(&format!("/__test/{path}"));
         // A request that only the time limit ends is answered 503.
         assert_eq!(answer.status, 500, "{path}: {}", answer.body);
         assert!(answer.body.contains(r#""error":"INTERNAL""#), "{path}: {}", answer.body);
         assert_eq!(counter(&worker, "a", |_| true)[0], 2, "{path}");
     }
-    assert_eq!(worker.get("/__probe/object/deployment/a/half").body, "None");
+    assert_eq!(worker.get("/__test/object/deployment/a/half").body, "None");
 }
 
 #[test]
 fn a_request_that_never_ends_is_answered_503_with_retry_after() {
     let worker = Worker::start("hang");
     let start = Instant::now();
-    let answer = worker.get("/__probe/hang");
+    let answer = worker.get("/__test/hang");
     assert_eq!(answer.status, 503);
     assert!(answer.body.contains(r#""error":"UNAVAILABLE""#) && answer.head.contains("Retry-After: 1"));
     assert!(start.elapsed() >= Duration::from_millis(3_900));
@@ -150,7 +150,7 @@ fn a_host_name_that_leads_to_a_private_network_opens_no_way_there() {
         }
     });
     let reach = |settings: &[(&'static str, &'static str)]| {
-        let answer = Worker::with("reach", settings).get(&format!("/__probe/reach?url={url}"));
+        let answer = Worker::with("reach", settings).get(&format!("/__test/reach?url={url}"));
         (answer.status, answer.body, asked.load(Ordering::SeqCst))
     };
     let (status, body, connections) = reach(&[]);

@@ -109,15 +109,8 @@ impl Sending {
         let message_key = next(&self.chain, 2);
         self.chain = next(&self.chain, 1);
         let pq = if self.prekeys.is_some() { self.pq_ciphertext.clone() } else { self.pq_ciphertext.take() };
-
-        let mut flags = Flags::RATCHETED;
-        let mut set = |flag: u8, on: bool| flags |= if on { flag } else { 0 };
-        set(Flags::PADDED, options.padding);
-        set(Flags::SEALED, options.sealed);
-        set(Flags::HYBRID, pq.is_some());
-        set(Flags::DOUBLE_RATCHET, self.ephemeral.is_some());
-        set(Flags::DENIABLE, options.deniable);
-        let plaintext = plaintext(own_did, options, Flags(flags), self.step, timestamp, text, meta, random);
+        let flags = self.flags(options, pq.is_some());
+        let plaintext = plaintext(own_did, options, flags, self.step, timestamp, text, meta, random);
         let nonce: [u8; 24] = draw(random);
         let ciphertext = encoding::encode_base64(&boxes::secretbox_seal(&message_key, &nonce, &plaintext)?);
         let nonce = encoding::encode_base64(&nonce);
@@ -136,12 +129,7 @@ impl Sending {
             prekeys: self.prekeys,
         }
         .to_text();
-        let signature = if options.deniable {
-            let key = boxes::shared_key(&peer.encryption_key, &own.encryption)?;
-            hash::hmac_sha256(key.expose(), envelope.as_bytes()).to_vec()
-        } else {
-            signing::sign(&own.signing, envelope.as_bytes()).to_vec()
-        };
+        let signature = sign(own, peer, options, &envelope)?;
         let outer = |value: Option<&str>| value.filter(|_| !options.sealed).map(str::to_owned);
         Ok(Posted {
             to: peer.did.clone(),
@@ -155,6 +143,17 @@ impl Sending {
             reply_to: outer(meta.reply_to),
             ttl: meta.ttl,
         })
+    }
+
+    fn flags(&self, options: Options, hybrid: bool) -> Flags {
+        let mut flags = Flags::RATCHETED;
+        let mut set = |flag: u8, on: bool| flags |= if on { flag } else { 0 };
+        set(Flags::PADDED, options.padding);
+        set(Flags::SEALED, options.sealed);
+        set(Flags::HYBRID, hybrid);
+        set(Flags::DOUBLE_RATCHET, self.ephemeral.is_some());
+        set(Flags::DENIABLE, options.deniable);
+        Flags(flags)
     }
 
     const VERSION: u8 = 1;
@@ -199,6 +198,15 @@ impl Sending {
         };
         read().ok_or(CryptoError::Malformed)
     }
+}
+
+/// The signature of an envelope. A deniable one is a MAC that the recipient could have made too.
+fn sign(own: &AgentKeys, peer: &Peer, options: Options, envelope: &str) -> Result<Vec<u8>, CryptoError> {
+    if options.deniable {
+        let key = boxes::shared_key(&peer.encryption_key, &own.encryption)?;
+        return Ok(hash::hmac_sha256(key.expose(), envelope.as_bytes()).to_vec());
+    }
+    Ok(signing::sign(&own.signing, envelope.as_bytes()).to_vec())
 }
 
 #[allow(clippy::too_many_arguments)]

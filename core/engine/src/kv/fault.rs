@@ -11,20 +11,30 @@ pub enum When {
     Prefix(Vec<u8>),
 }
 
-/// What becomes of the failing batch.
+/// What becomes of a batch that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum WriteFault {
     /// Nothing is written.
     Lost,
     /// Everything is written, but the caller is told it failed.
     Unacknowledged,
 }
 
+impl WriteFault {
+    /// Lets the batch fail in this way.
+    pub fn apply(self, store: &mut (impl Store + ?Sized), batch: Batch) -> Result<(), StoreError> {
+        if self == WriteFault::Unacknowledged {
+            store.apply(batch)?;
+        }
+        Err(StoreError::Unavailable("planned failure".into()))
+    }
+}
+
 /// `inner`, with planned failures of `apply`.
 #[derive(Debug, Clone)]
 pub struct FaultyStore<S> {
     pub inner: S,
-    plan: Option<(When, How)>,
+    plan: Option<(When, WriteFault)>,
     batches: u64,
 }
 
@@ -33,8 +43,8 @@ impl<S> FaultyStore<S> {
         FaultyStore { inner, plan: None, batches: 0 }
     }
 
-    pub fn fail(&mut self, when: When, how: How) {
-        self.plan = Some((when, how));
+    pub fn fail(&mut self, when: When, fault: WriteFault) {
+        self.plan = Some((when, fault));
     }
 
     /// From now on nothing fails.
@@ -47,13 +57,13 @@ impl<S> FaultyStore<S> {
         self.batches
     }
 
-    fn fate(&self, batch: &Batch) -> Option<How> {
-        let (when, how) = self.plan.as_ref()?;
+    fn fault(&self, batch: &Batch) -> Option<WriteFault> {
+        let (when, fault) = self.plan.as_ref()?;
         let hit = match when {
             When::Nth(n) => self.batches == *n,
             When::Prefix(prefix) => batch.iter().any(|(key, _)| key.starts_with(prefix)),
         };
-        hit.then_some(*how)
+        hit.then_some(*fault)
     }
 }
 
@@ -69,15 +79,11 @@ impl<S: Read> Read for FaultyStore<S> {
 
 impl<S: Store> Store for FaultyStore<S> {
     fn apply(&mut self, batch: Batch) -> Result<(), StoreError> {
-        let fate = self.fate(&batch);
+        let fault = self.fault(&batch);
         self.batches += 1;
-        match fate {
+        match fault {
             None => self.inner.apply(batch),
-            Some(How::Lost) => Err(StoreError::Unavailable("planned failure".into())),
-            Some(How::Unacknowledged) => {
-                self.inner.apply(batch)?;
-                Err(StoreError::Unavailable("planned failure after the write".into()))
-            }
+            Some(fault) => fault.apply(&mut self.inner, batch),
         }
     }
 }
@@ -96,11 +102,11 @@ mod tests {
     #[test]
     fn a_lost_batch_leaves_nothing_and_an_unacknowledged_one_everything() {
         let mut store = FaultyStore::new(MemoryStore::default());
-        store.fail(When::Nth(1), How::Lost);
+        store.fail(When::Nth(1), WriteFault::Lost);
         store.apply(one(b"a")).unwrap();
         assert!(store.apply(one(b"b")).is_err());
         assert_eq!(store.get(b"b"), Ok(None));
-        store.fail(When::Prefix(b"x".to_vec()), How::Unacknowledged);
+        store.fail(When::Prefix(b"x".to_vec()), WriteFault::Unacknowledged);
         store.apply(one(b"c")).unwrap();
         assert!(store.apply(one(b"xy")).is_err());
         assert_eq!(store.get(b"xy"), Ok(Some(vec![1])));

@@ -26,6 +26,21 @@ fn is_base(text: &str) -> bool {
 
 impl Settings {
     pub(super) fn check(&self) -> Result<(), String> {
+        self.check_brand()?;
+        self.check_amounts()?;
+        self.check_budgets()?;
+        self.check_lists()?;
+        self.check_words()?;
+        self.check_addresses()?;
+        self.check_tls()?;
+        self.check_access()?;
+        if !self.fetch_since.is_empty() && crate::Timestamp::parse(&self.fetch_since).is_none() {
+            return Err("fetch_since must be a day such as 2026-01-31".to_owned());
+        }
+        Ok(())
+    }
+
+    fn check_brand(&self) -> Result<(), String> {
         let well_formed = |word: &str| {
             (2..=16).contains(&word.len())
                 && word.starts_with(|c: char| c.is_ascii_lowercase())
@@ -38,6 +53,10 @@ impl Settings {
         if !extra.is_empty() && !well_formed(&extra) {
             return Err("extra_header_prefix must be 2 to 16 of a-z and 0-9, beginning with a letter".to_owned());
         }
+        Ok(())
+    }
+
+    fn check_amounts(&self) -> Result<(), String> {
         if self.stream_seconds == 0 || self.stream_seconds >= 60 {
             return Err("stream_seconds must be from 1 to 59: clients give up after 60".to_owned());
         }
@@ -53,10 +72,11 @@ impl Settings {
         if self.pay_reads_seconds > 30 {
             return Err("pay_reads_seconds must be at most 30".to_owned());
         }
-        self.check_budgets()?;
-        if self.client_seconds == 0 {
-            return Err("client_seconds must be at least 1".to_owned());
-        }
+        Ok(())
+    }
+
+    /// The settings that hold names or addresses, separated by commas, that requests are compared with.
+    fn check_lists(&self) -> Result<(), String> {
         // A name that is written wrongly would fetch nothing and say nothing.
         let mut jobs = listed(&self.fetch_sources);
         if let Some(name) = jobs.find(|name| !FETCH_SOURCES.contains(name)) {
@@ -73,6 +93,11 @@ impl Settings {
                 "allowed_origins takes origins such as https://app.example.org, by comma, not {text:?}"
             ));
         }
+        Ok(())
+    }
+
+    /// The settings whose value is one word of a closed list.
+    fn check_words(&self) -> Result<(), String> {
         if !matches!(self.agent_key_format.as_str(), "prefixed" | "hex") {
             return Err("agent_key_format must be prefixed or hex".to_owned());
         }
@@ -82,6 +107,10 @@ impl Settings {
         if !LOG_FORMATS.contains(&self.log_format.as_str()) {
             return Err(format!("log_format must be one of {}, not {:?}", LOG_FORMATS.join(", "), self.log_format));
         }
+        Ok(())
+    }
+
+    fn check_addresses(&self) -> Result<(), String> {
         if !is_address(&self.listen) {
             return Err(format!(
                 "listen must be an address with a port, such as 127.0.0.1:8787, not {:?}",
@@ -97,7 +126,11 @@ impl Settings {
                 return Err(format!("{name} must be an address with a port, such as 127.0.0.1:9187, not {address:?}"));
             }
         }
-        self.check_tls()?;
+        Ok(())
+    }
+
+    /// Who may read, administer, be sent requests, or speak for another address.
+    fn check_access(&self) -> Result<(), String> {
         if !matches!(self.ledger_reads.as_str(), "open" | "parties") {
             return Err("ledger_reads must be open or parties".to_owned());
         }
@@ -112,9 +145,6 @@ impl Settings {
         }
         if !self.client_address_header.is_empty() && HeaderName::try_from(&self.client_address_header).is_err() {
             return Err("client_address_header must be the name of a header".to_owned());
-        }
-        if !self.fetch_since.is_empty() && crate::Timestamp::parse(&self.fetch_since).is_none() {
-            return Err("fetch_since must be a day such as 2026-01-31".to_owned());
         }
         Ok(())
     }
@@ -155,6 +185,7 @@ impl Settings {
             ("body_bytes", self.body_bytes, LEAST_BODY_BYTES),
             ("head_bytes", self.head_bytes.into(), 8_192),
             ("http2_window_bytes", self.http2_window_bytes.into(), 65_535),
+            ("client_seconds", self.client_seconds.into(), 1),
         ];
         if let Some((name, _, least)) = least.iter().find(|(_, value, least)| value < least) {
             return Err(format!("{name} must be at least {least}"));

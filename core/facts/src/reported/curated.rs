@@ -91,28 +91,38 @@ fn table(bytes: &[u8], rows: &mut Rows<'_>) -> Result<(), ImportError> {
     Ok(())
 }
 
+fn kind(word: &str) -> Result<EventKind, Rejection> {
+    match word.to_ascii_lowercase().as_str() {
+        "outage" => Ok(EventKind::Outage),
+        "shutdown" => Ok(EventKind::Shutdown),
+        "throttling" => Ok(EventKind::Throttling),
+        "block" => Ok(EventKind::Block),
+        _ => Err(Rejection::Refused("bad_kind")),
+    }
+}
+
+fn scope(word: &str) -> Result<Scope, Rejection> {
+    match word.to_ascii_lowercase().as_str() {
+        "" | "national" => Ok(Scope::National),
+        "regional" => Ok(Scope::Regional),
+        "network" => Ok(Scope::Network),
+        _ => Err(Rejection::Refused("bad_scope")),
+    }
+}
+
+fn cause(word: &str) -> Result<Cause, Rejection> {
+    match word.to_ascii_lowercase().as_str() {
+        "" | "unknown" => Ok(Cause::Unknown),
+        "ordered" => Ok(Cause::Ordered),
+        "accident" => Ok(Cause::Accident),
+        _ => Err(Rejection::Refused("bad_cause")),
+    }
+}
+
 fn row(rows: &Rows<'_>, get: &dyn Fn(&str) -> String) -> Result<(Vec<Event>, u32), Rejection> {
     let named = get("country");
     let countries = place::countries(if named.is_empty() { rows.country.unwrap_or("") } else { &named })?;
-    let kind = match get("kind").to_ascii_lowercase().as_str() {
-        "outage" => EventKind::Outage,
-        "shutdown" => EventKind::Shutdown,
-        "throttling" => EventKind::Throttling,
-        "block" => EventKind::Block,
-        _ => return Err(Rejection::Refused("bad_kind")),
-    };
-    let scope = match get("scope").to_ascii_lowercase().as_str() {
-        "" | "national" => Scope::National,
-        "regional" => Scope::Regional,
-        "network" => Scope::Network,
-        _ => return Err(Rejection::Refused("bad_scope")),
-    };
-    let cause = match get("cause").to_ascii_lowercase().as_str() {
-        "" | "unknown" => Cause::Unknown,
-        "ordered" => Cause::Ordered,
-        "accident" => Cause::Accident,
-        _ => return Err(Rejection::Refused("bad_cause")),
-    };
+    let (kind, scope, cause) = (kind(&get("kind"))?, scope(&get("scope"))?, cause(&get("cause"))?);
     let (first, last) = (get("start"), get("end"));
     let start = Timestamp::parse(&first).ok_or(Rejection::Refused("bad_time"))?;
     let end = match last.as_str() {

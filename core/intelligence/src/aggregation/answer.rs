@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::axis::{Axis, AxisValue};
 use super::count::VoteCounts;
 use super::gather::{Gathered, gather};
-use super::question::Question;
+use super::question::AggregationQuestion;
 use crate::analytics::tabular::MAX_AGE;
 use crate::{Error, Result};
 use engine::csv;
@@ -81,7 +81,7 @@ impl AggregationRow {
         AggregationRow { counts, ..AggregationRow::default() }
     }
 
-    fn set(&mut self, axis: Axis, value: &AxisValue, question: &Question) {
+    fn set(&mut self, axis: Axis, value: &AxisValue, question: &AggregationQuestion) {
         match (axis, value) {
             (Axis::Day, AxisValue::Begin(hour)) => self.measurement_start_day = Some(question.grain.write(*hour)),
             (Axis::Network, AxisValue::Number(asn)) => self.probe_asn = Some(*asn),
@@ -150,7 +150,7 @@ pub struct AggregationBody {
 }
 
 pub async fn aggregation(cx: Cx) -> Result<Response> {
-    let question = Question::read(&cx).await?;
+    let question = AggregationQuestion::read(&cx).await?;
     let gathered = gather(&cx, &question).await?;
     let license = license(&cx, &gathered);
     let rows = rows(&question, &gathered);
@@ -180,7 +180,7 @@ pub fn license(cx: &Cx, gathered: &Gathered) -> String {
 }
 
 /// The rows of an answer; without axes there is always one.
-fn rows(question: &Question, gathered: &Gathered) -> Vec<AggregationRow> {
+fn rows(question: &AggregationQuestion, gathered: &Gathered) -> Vec<AggregationRow> {
     let row = |(key, counts): (&Vec<AxisValue>, &VoteCounts)| {
         let mut row = AggregationRow::new(counts);
         question.axes.iter().zip(key).for_each(|(axis, value)| row.set(*axis, value, question));
@@ -193,7 +193,7 @@ fn rows(question: &Question, gathered: &Gathered) -> Vec<AggregationRow> {
     rows
 }
 
-fn body(question: &Question, mut rows: Vec<AggregationRow>, read: u64, license: String) -> AggregationBody {
+fn body(question: &AggregationQuestion, mut rows: Vec<AggregationRow>, read: u64, license: String) -> AggregationBody {
     AggregationBody {
         v: 0,
         dimension_count: question.axes.len(),
@@ -212,7 +212,7 @@ fn body(question: &Question, mut rows: Vec<AggregationRow>, read: u64, license: 
 }
 
 /// The table: all columns in the order of their names.
-fn text(question: &Question, rows: &[AggregationRow]) -> Vec<u8> {
+fn text(question: &AggregationQuestion, rows: &[AggregationRow]) -> Vec<u8> {
     let counts = ["anomaly_count", "confirmed_count", "failure_count", "measurement_count", "ok_count"];
     let mut columns: Vec<&str> = counts.into_iter().chain(question.axes.iter().map(|axis| axis.as_str())).collect();
     columns.sort_unstable();

@@ -8,7 +8,7 @@ use super::axis::{Axis, AxisValue};
 use super::count::{
     CountBy, CountPlace, CountVotes, Group, MeasuredSeries, SERIES_AT_ONCE, TestName, VoteCounts, days,
 };
-use super::question::{Question, too_broad};
+use super::question::{AggregationQuestion, too_broad};
 use crate::analytics::CategoriesOf;
 use crate::country::routes::AT_ONCE;
 use crate::world::{self, SurveyOf};
@@ -23,12 +23,12 @@ pub const MAX_MEASUREMENTS: u64 = 2_000_000;
 pub const MAX_ROWS: usize = 50_000;
 
 /// Rows by their values on the axes, in the order of the axes.
-pub type Rows = BTreeMap<Vec<AxisValue>, VoteCounts>;
+pub type CountRows = BTreeMap<Vec<AxisValue>, VoteCounts>;
 
 /// All that was counted.
 #[derive(Debug, Default)]
 pub struct Gathered {
-    pub rows: Rows,
+    pub rows: CountRows,
     /// Measurements that were read.
     pub read: u64,
     /// Codes of the sources of what was counted.
@@ -42,7 +42,7 @@ struct Place {
 }
 
 /// Counts what a question asks for.
-pub async fn gather(cx: &Cx, question: &Question) -> Result<Gathered> {
+pub async fn gather(cx: &Cx, question: &AggregationQuestion) -> Result<Gathered> {
     let codes = codes(cx, question).await?;
     let work = codes.into_iter().map(|code| async move { measured(cx, question, code).await });
     let found: Vec<Result<(Place, u64)>> = stream::iter(work).buffered(AT_ONCE).collect().await;
@@ -68,7 +68,7 @@ pub async fn gather(cx: &Cx, question: &Question) -> Result<Gathered> {
 }
 
 /// The countries of a question: those that it names, or all that measured one of its series.
-async fn codes(cx: &Cx, question: &Question) -> Result<Vec<String>> {
+async fn codes(cx: &Cx, question: &AggregationQuestion) -> Result<Vec<String>> {
     if !question.countries.is_empty() {
         return Ok(question.countries.iter().map(|country| country.code.to_owned()).collect());
     }
@@ -79,7 +79,7 @@ async fn codes(cx: &Cx, question: &Question) -> Result<Vec<String>> {
 }
 
 /// The series that a question is about in a country, with about how many measurements they have in its range.
-async fn measured(cx: &Cx, question: &Question, code: String) -> Result<(Place, u64)> {
+async fn measured(cx: &Cx, question: &AggregationQuestion, code: String) -> Result<(Place, u64)> {
     let (first, end) = days(question.range.from, question.range.end);
     let of = (!question.series.is_empty()).then(|| question.series.clone());
     let mut asked = MeasuredSeries { of, first, last: end.saturating_sub(1), after: None };
@@ -107,7 +107,7 @@ fn is_of(tests: &[TestName], series: &str) -> bool {
 /// The categories of domains that lists have, if the question needs them.
 async fn categories(
     cx: &Cx,
-    question: &Question,
+    question: &AggregationQuestion,
     series: impl Iterator<Item = &String>,
 ) -> Result<BTreeMap<String, String>> {
     if question.categories.is_empty() && !question.by(Axis::Category) {
@@ -127,7 +127,7 @@ async fn categories(
 /// The counts of one country.
 async fn counted(
     cx: &Cx,
-    question: &Question,
+    question: &AggregationQuestion,
     categories: &BTreeMap<String, String>,
     Place { code, mut series }: Place,
 ) -> Result<Gathered> {
@@ -167,7 +167,7 @@ async fn counted(
 }
 
 /// What a country counts by, so that the axes of a question can be told.
-fn by(question: &Question) -> CountBy {
+fn by(question: &AggregationQuestion) -> CountBy {
     CountBy {
         grain: question.by(Axis::Day).then_some(question.grain),
         network: question.by(Axis::Network),
@@ -198,7 +198,7 @@ fn within(rows: usize) -> Result<()> {
     }
 }
 
-fn add(rows: &mut Rows, more: Rows) -> Result<()> {
+fn add(rows: &mut CountRows, more: CountRows) -> Result<()> {
     for (key, counts) in more {
         rows.entry(key).or_default().add(&counts);
     }
@@ -213,9 +213,9 @@ mod tests {
     fn rows_of_countries_add_up_and_too_many_are_refused() {
         let counts = |ok| VoteCounts { ok, ..VoteCounts::default() };
         let row = |n: u32, ok| (vec![AxisValue::Number(n)], counts(ok));
-        let mut rows = Rows::from([row(1, 2), row(3, 4)]);
-        add(&mut rows, Rows::from([row(3, 10), row(2, 1)])).unwrap();
-        assert_eq!(rows, Rows::from([row(1, 2), row(2, 1), row(3, 14)]));
+        let mut rows = CountRows::from([row(1, 2), row(3, 4)]);
+        add(&mut rows, CountRows::from([row(3, 10), row(2, 1)])).unwrap();
+        assert_eq!(rows, CountRows::from([row(1, 2), row(2, 1), row(3, 14)]));
         let most = u32::try_from(MAX_ROWS).unwrap();
         let error = add(&mut rows, (0..=most).map(|n| row(n, 1)).collect()).unwrap_err();
         assert_eq!(error.code, engine::ErrorCode::TooBroad);

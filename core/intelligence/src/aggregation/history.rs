@@ -8,7 +8,7 @@ use super::axis::{Axis, AxisValue};
 use super::count::VoteCounts;
 use super::gather::gather;
 use super::grain::Grain;
-use super::question::{HourRange, Question};
+use super::question::{AggregationQuestion, HourRange};
 use crate::analytics::network_number;
 use crate::analytics::tabular::{MAX_AGE, Tabular, as_csv, wants_csv};
 use crate::country::routes::input;
@@ -75,7 +75,7 @@ const TABLE: Tabular = Tabular {
 
 /// What a history is about.
 #[derive(Debug, Default)]
-pub struct About {
+pub struct HistoryAbout {
     /// The name of a site or service, and its series.
     pub subject: Option<(String, Vec<String>)>,
     /// One country.
@@ -130,16 +130,16 @@ pub async fn network(cx: Cx) -> Result<Response> {
     let asn = network_number(cx.path("asn")?)?;
     if let Some(code) = cx.query("country")? {
         let country = Some(input::known(&code)?);
-        return by_network(&cx, About { country, asn: Some(asn), ..About::default() }).await;
+        return by_network(&cx, HistoryAbout { country, asn: Some(asn), ..HistoryAbout::default() }).await;
     }
     let codes = runtime::query(&*cx.rt, reference::actor().name, &CountriesOf { asn }).await?;
     let among = codes.iter().filter_map(|code| Country::by_code(code)).collect();
-    by_network(&cx, About { asn: Some(asn), among, ..About::default() }).await
+    by_network(&cx, HistoryAbout { asn: Some(asn), among, ..HistoryAbout::default() }).await
 }
 
 /// A question about days of some countries or series.
-fn question(about: &About, range: HourRange, axes: Vec<Axis>, csv: bool) -> Question {
-    Question {
+fn question(about: &HistoryAbout, range: HourRange, axes: Vec<Axis>, csv: bool) -> AggregationQuestion {
+    AggregationQuestion {
         countries: about.country.into_iter().chain(about.among.iter().copied()).collect(),
         series: about.subject.as_ref().map(|(_, series)| series.clone()).unwrap_or_default(),
         networks: about.asn.into_iter().collect(),
@@ -155,7 +155,7 @@ fn question(about: &About, range: HourRange, axes: Vec<Axis>, csv: bool) -> Ques
 
 /// The counts of a country by day since the epoch, over all networks.
 pub async fn by_day(cx: &Cx, country: &'static Country, range: HourRange) -> Result<Vec<(i64, VoteCounts)>> {
-    let about = About { country: Some(country), ..About::default() };
+    let about = HistoryAbout { country: Some(country), ..HistoryAbout::default() };
     let gathered = gather(cx, &question(&about, range, vec![Axis::Day], false)).await?;
     let day = |(key, counts): (Vec<AxisValue>, VoteCounts)| match key.as_slice() {
         [AxisValue::Begin(hour)] => Some((hour / 24, counts)),
@@ -165,7 +165,7 @@ pub async fn by_day(cx: &Cx, country: &'static Country, range: HourRange) -> Res
 }
 
 /// The history of a subject by day, country and network.
-pub async fn by_network(cx: &Cx, about: About) -> Result<Response> {
+pub async fn by_network(cx: &Cx, about: HistoryAbout) -> Result<Response> {
     if cx.query("as_of")?.is_some() {
         return Err(Error::bad_request("`as_of` goes without `by=network`: these are counts of what is stored now."));
     }

@@ -126,7 +126,7 @@ pub fn networks(cx: &Cx, name: &str) -> Result<Vec<u32>> {
 
 /// What an aggregation counts, and by what.
 #[derive(Debug, Clone)]
-pub struct Question {
+pub struct AggregationQuestion {
     /// All that know one of the series, if there are none.
     pub countries: Vec<&'static Country>,
     /// All series of the countries, if there are none.
@@ -141,8 +141,8 @@ pub struct Question {
     pub download: bool,
 }
 
-impl Question {
-    pub async fn read(cx: &Cx) -> Result<Question> {
+impl AggregationQuestion {
+    pub async fn read(cx: &Cx) -> Result<AggregationQuestion> {
         for name in ["input", "ooni_run_link_id"] {
             if cx.query(name)?.is_some() {
                 let message = format!("`{name}` is not known here: measurements are kept by domain, not by address.");
@@ -150,7 +150,7 @@ impl Question {
             }
         }
         let range = HourRange::read(cx)?;
-        let question = Question {
+        let question = AggregationQuestion {
             countries: countries(cx, "probe_cc")?,
             series: series(cx).await?,
             networks: networks(cx, "probe_asn")?,

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 
 use super::secret;
-use crate::incidents::{self, AffectedNetwork, Draft, Record, Report, Severity, Status};
+use crate::incidents::{self, AffectedNetwork, Draft, Record, ReportEvent, Severity, Status};
 use crate::testing;
 use crate::testing::PROGRAM;
 use crate::{Error, Timestamp};
@@ -136,7 +136,7 @@ impl Scene {
 
     /// The country reports the present state of an event.
     fn report(&self, country: &str, event: u64, draft: Option<Draft>) {
-        let reports = vec![Report { event, draft, merged_into: None }];
+        let reports = vec![ReportEvent { event, draft, merged_into: None }];
         let record = Record { country: country.to_owned(), reports };
         call(&*self.rt, incidents::actor().name, &record).now_or_never().unwrap().unwrap();
         self.rt.advance(Duration::from_millis(1));
@@ -331,8 +331,11 @@ fn slow_attempts_do_not_move_the_schedule_and_an_outage_crowds_nothing() {
     }));
     let began = scene.rt.now();
     for (event, subject) in [(1, "signal"), (2, "tor")] {
-        let reports =
-            vec![Report { event, draft: Some(Draft { subject: subject.into(), ..draft(START) }), merged_into: None }];
+        let reports = vec![ReportEvent {
+            event,
+            draft: Some(Draft { subject: subject.into(), ..draft(START) }),
+            merged_into: None,
+        }];
         let record = Record { country: "KE".to_owned(), reports };
         call(&*scene.rt, incidents::actor().name, &record).now_or_never().unwrap().unwrap();
     }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::constants::FALSE_DISCOVERY_RATE;
-use super::facts::Site;
+use super::facts::DecidedSite;
 use super::statistics::{benjamini_hochberg, fixed_margin, tail};
 use engine::number::round;
 use facts::starter::categories::Focus;
@@ -46,13 +46,13 @@ pub struct Pair {
 struct Row<'a> {
     country: &'a str,
     /// (number of the domain, site), in the order of numbers.
-    sites: Vec<(usize, &'a Site)>,
+    sites: Vec<(usize, &'a DecidedSite)>,
     /// For each of `sites`, the probability of a block under the null hypothesis.
     chances: Vec<f64>,
 }
 
 /// The pairs, most significant first, and the number of pairs that were tested.
-pub fn pairs(countries: &[(String, Vec<Site>)]) -> (Vec<Pair>, usize) {
+pub fn pairs(countries: &[(String, Vec<DecidedSite>)]) -> (Vec<Pair>, usize) {
     let rows = rows(countries);
     let mut found: Vec<Pair> = Vec::new();
     let mut tests = 0;
@@ -82,7 +82,7 @@ pub fn pairs(countries: &[(String, Vec<Site>)]) -> (Vec<Pair>, usize) {
 }
 
 /// The countries that block something, with the probability of each domain under the null hypothesis.
-fn rows(countries: &[(String, Vec<Site>)]) -> Vec<Row<'_>> {
+fn rows(countries: &[(String, Vec<DecidedSite>)]) -> Vec<Row<'_>> {
     let mut counts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
     for site in countries.iter().flat_map(|(_, sites)| sites).filter(|site| site.often) {
         let count = counts.entry(site.domain.as_str()).or_default();
@@ -98,9 +98,9 @@ fn rows(countries: &[(String, Vec<Site>)]) -> Vec<Row<'_>> {
     countries.iter().filter_map(|(country, sites)| one_row(country, sites, &numbers)).collect()
 }
 
-fn one_row<'a>(country: &'a str, sites: &'a [Site], numbers: &BTreeMap<&str, (usize, f64)>) -> Option<Row<'a>> {
+fn one_row<'a>(country: &'a str, sites: &'a [DecidedSite], numbers: &BTreeMap<&str, (usize, f64)>) -> Option<Row<'a>> {
     let often = sites.iter().filter(|site| site.often);
-    let mut known: Vec<(usize, f64, &Site)> =
+    let mut known: Vec<(usize, f64, &DecidedSite)> =
         often.filter_map(|site| numbers.get(site.domain.as_str()).map(|(n, rate)| (*n, *rate, site))).collect();
     known.sort_by_key(|(number, ..)| *number);
     known.dedup_by_key(|(number, ..)| *number);
@@ -117,7 +117,7 @@ fn pair(a: &Row<'_>, b: &Row<'_>) -> Option<Pair> {
     let mut right = b.sites.iter().zip(&b.chances).peekable();
     let mut chances = Vec::new();
     let mut either = 0;
-    let mut shared: Vec<&Site> = Vec::new();
+    let mut shared: Vec<&DecidedSite> = Vec::new();
     for ((number, site), chance) in a.sites.iter().zip(&a.chances) {
         while right.next_if(|((other, _), _)| other < number).is_some() {}
         let Some(((_, other), other_chance)) = right.next_if(|((other, _), _)| other == number) else { continue };
@@ -156,16 +156,16 @@ fn significant_digits(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn site(domain: &str, blocked: bool, category: &str) -> Site {
-        Site { domain: domain.to_owned(), blocked, often: true, category: Some(category.to_owned()) }
+    fn site(domain: &str, blocked: bool, category: &str) -> DecidedSite {
+        DecidedSite { domain: domain.to_owned(), blocked, often: true, category: Some(category.to_owned()) }
     }
 
     /// 30 countries that all block the same gambling sites. Two of them share ten news sites that no other country
     /// blocks.
-    fn countries() -> Vec<(String, Vec<Site>)> {
+    fn countries() -> Vec<(String, Vec<DecidedSite>)> {
         let name = |n: usize| format!("{}{}", char::from(b'A' + (n / 26) as u8), char::from(b'A' + (n % 26) as u8));
         let country = |n: usize| {
-            let mut sites: Vec<Site> = (0..20).map(|d| site(&format!("bet{d}.example"), true, "GMB")).collect();
+            let mut sites: Vec<DecidedSite> = (0..20).map(|d| site(&format!("bet{d}.example"), true, "GMB")).collect();
             // Each country blocks ten sites of its own.
             let own = (0..300).map(|d| site(&format!("own{d}.example"), d / 10 == n && n > 1, "MISC"));
             sites.extend(own);

@@ -31,7 +31,7 @@ pub fn tool_of(series: &str) -> Option<&'static str> {
 
 /// A decided domain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Site {
+pub struct DecidedSite {
     pub domain: String,
     pub blocked: bool,
     /// Whether it was measured often enough to be compared between countries.
@@ -195,11 +195,11 @@ fn is_domain(row: &&TargetSummary) -> bool {
 
 /// The facts of a country, and its decided domains. `listed` are platforms that are tracked in addition to the
 /// project's own.
-pub fn facts(rows: &[TargetSummary], summary: &CountrySummary, listed: &[Tracked]) -> (Facts, Vec<Site>) {
+pub fn facts(rows: &[TargetSummary], summary: &CountrySummary, listed: &[Tracked]) -> (Facts, Vec<DecidedSite>) {
     let domains = || rows.iter().filter(is_domain);
     let decided = || domains().filter(|row| row.is_decided());
     let mut blocks: Vec<Block> = domains().filter(|row| row.is_measured_block()).map(block).collect();
-    let sites = decided().map(|row| Site {
+    let sites = decided().map(|row| DecidedSite {
         domain: row.target.clone(),
         blocked: row.is_measured_block(),
         often: row.evidence >= CO_BLOCKING_SESSIONS,
@@ -374,7 +374,7 @@ fn finish(mut isp: Isp, seen: &[&NetworkSummary]) -> Isp {
 }
 
 /// Adds the categories of domains.
-pub fn categorise(facts: &mut Facts, sites: &mut [Site], mut category: impl FnMut(&str) -> Option<String>) {
+pub fn categorise(facts: &mut Facts, sites: &mut [DecidedSite], mut category: impl FnMut(&str) -> Option<String>) {
     for block in &mut facts.blocks {
         block.category = category(&block.domain);
     }

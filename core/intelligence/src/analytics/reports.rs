@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::constants::{CONFIRMED_NETWORKS, WINDOW_DAYS};
-use super::facts::{Facts, Isp, Site};
+use super::facts::{DecidedSite, Facts, Isp};
 use super::{isps, measurement, platforms, quality, store, tools, topics};
 use crate::country::strictest;
 use crate::world::{SourceLicense, SourceSummary};
@@ -85,7 +85,7 @@ pub struct ReportQuestion<'a> {
 #[derive(Debug, Default)]
 pub struct World {
     pub facts: Vec<Facts>,
-    pub sites: Vec<(String, Vec<Site>)>,
+    pub sites: Vec<(String, Vec<DecidedSite>)>,
     pub worst: Vec<(String, Isp)>,
     pub platforms: Vec<Tracked>,
     /// The time at which ages are computed.

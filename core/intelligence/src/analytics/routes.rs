@@ -8,7 +8,7 @@ use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::facts::{Facts, Isp, Site, categorise};
+use super::facts::{DecidedSite, Facts, Isp, categorise};
 use super::reports::{self, MAX_AGE, Notes, ReportQuestion, Stamp, Table, World};
 use super::store::{CategoriesOf, FactsAt, IspsByNumber, IspsOf, Placed};
 use super::tabular::{self, generated, wants_csv};
@@ -55,7 +55,7 @@ fn respond(cx: &Cx, rendered: Rendered, at: Option<Timestamp>) -> Result<Respons
 }
 
 /// The facts, sites and networks of one country.
-type CountryFacts = (Facts, Vec<Site>, Vec<Isp>);
+type CountryFacts = (Facts, Vec<DecidedSite>, Vec<Isp>);
 
 async fn ask(cx: &Cx, codes: BTreeSet<String>, at: Timestamp) -> Result<Vec<CountryFacts>> {
     let work =

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::constants::PAIRS_PER_SECOND;
-use super::facts::{Facts, Isp, Site, categorise, facts, isps};
+use super::facts::{DecidedSite, Facts, Isp, categorise, facts, isps};
 use super::isps::{composite, is_ranked};
 use super::reports;
 use crate::country::{first_days, hours, listed, verdicts_and_summary};
@@ -38,14 +38,14 @@ pub const ENTRIES: &[Entry] = &[
 
 /// The decided domains of a country.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sites(pub Vec<Site>);
-impl Row for Sites {
+pub struct DecidedSites(pub Vec<DecidedSite>);
+impl Row for DecidedSites {
     const VERSION: u8 = 2;
 }
 
 // In the world actor.
 const FACTS: Table<(String,), Facts> = Table::new(30);
-const SITES: Table<(String,), Sites> = Table::new(31);
+const SITES: Table<(String,), DecidedSites> = Table::new(31);
 const ISPS: Table<(String, u32), Isp> = Table::new(32);
 const BY_NUMBER: Table<(u32, String), ()> = Table::new(33);
 /// Networks that block, worst first. The key is 100 minus the score in hundredths, the number, the country.
@@ -138,7 +138,7 @@ fn hash(value: &impl Serialize) -> Result<Vec<u8>> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetFacts {
     pub facts: Facts,
-    pub sites: Vec<Site>,
+    pub sites: Vec<DecidedSite>,
 }
 
 impl Operation for SetFacts {
@@ -152,7 +152,7 @@ impl Operation for SetFacts {
     }
 }
 
-fn put_facts(turn: &mut Turn<'_>, mut facts: Facts, mut sites: Vec<Site>) -> Result<()> {
+fn put_facts(turn: &mut Turn<'_>, mut facts: Facts, mut sites: Vec<DecidedSite>) -> Result<()> {
     let mut failed = None;
     categorise(&mut facts, &mut sites, |domain| {
         category(turn, domain).unwrap_or_else(|error| {
@@ -165,7 +165,7 @@ fn put_facts(turn: &mut Turn<'_>, mut facts: Facts, mut sites: Vec<Site>) -> Res
     }
     let key = (facts.country.clone(),);
     FACTS.put(turn, &key, &facts)?;
-    Ok(SITES.put(turn, &key, &Sites(sites))?)
+    Ok(SITES.put(turn, &key, &DecidedSites(sites))?)
 }
 
 /// The category of a domain: from the global list, or else from the first list by name, or else from the starter
@@ -420,7 +420,7 @@ pub fn facts_of<'a>(view: &View<'_>, countries: impl Iterator<Item = &'a String>
 }
 
 /// The decided domains of all countries.
-pub fn all_sites(view: &View<'_>) -> Result<Vec<(String, Vec<Site>)>> {
+pub fn all_sites(view: &View<'_>) -> Result<Vec<(String, Vec<DecidedSite>)>> {
     let rows = SITES.scan(view, &SITES.range(), Direction::Ascending, usize::MAX)?;
     Ok(rows.into_iter().map(|((country,), sites)| (country, sites.0)).collect())
 }
@@ -434,7 +434,7 @@ pub struct FactsAt {
 impl Query for FactsAt {
     const ACTOR: Kind = Kind::Country;
     const NAME: &'static str = "facts_at";
-    type Reply = (Facts, Vec<Site>, Vec<Isp>);
+    type Reply = (Facts, Vec<DecidedSite>, Vec<Isp>);
 
     fn computes(&self) -> bool {
         true

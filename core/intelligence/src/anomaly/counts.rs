@@ -85,9 +85,9 @@ impl Counts {
 
 /// Counts of results by day. Results come in the order of their days.
 #[derive(Debug, Default)]
-pub struct Tally(Vec<(u32, Counts)>);
+pub struct ResultCounts(Vec<(u32, Counts)>);
 
-impl Tally {
+impl ResultCounts {
     /// Counts a result. Its day must not be before that of the last result.
     pub fn note(&mut self, day: u32, primary: bool, vote: Vote, technique: Option<Technique>) {
         if self.0.last().is_none_or(|(last, _)| *last != day) {
@@ -106,19 +106,19 @@ impl Row for TargetDays {}
 
 /// Counts of a country on one day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct DayRow {
+pub struct CountryResults {
     pub counts: Counts,
     /// Targets with results.
     pub targets: u32,
     /// Networks with measurements. They are counted a little later than the rest.
     pub networks: u32,
 }
-impl Row for DayRow {}
+impl Row for CountryResults {}
 
 // In a country actor.
 const TARGET_DAYS: Table<(String, u32), TargetDays> = Table::derived(61);
 /// By day since the epoch.
-pub(super) const DAYS: Table<(u32,), DayRow> = Table::derived(62);
+pub(super) const DAYS: Table<(u32,), CountryResults> = Table::derived(62);
 /// Days whose networks must be counted anew.
 pub(super) const STALE: Table<(u32,), ()> = Table::derived(63);
 /// Has a row once counting has begun in this country.
@@ -154,7 +154,7 @@ pub fn blocks(now: Timestamp) -> std::ops::RangeInclusive<u32> {
 }
 
 /// Replaces the counts of a target in a block.
-pub fn counted(turn: &mut Turn<'_>, target: &str, block: u32, now: Tally) -> Result<()> {
+pub fn counted(turn: &mut Turn<'_>, target: &str, block: u32, now: ResultCounts) -> Result<()> {
     let first = first_day(turn.now);
     if block.saturating_add(1).saturating_mul(BLOCK_DAYS) <= first {
         return Ok(());
@@ -193,7 +193,7 @@ pub fn counted(turn: &mut Turn<'_>, target: &str, block: u32, now: Tally) -> Res
 }
 
 /// Counted days of this country, oldest first.
-pub fn days(view: &impl Read, now: Timestamp) -> Result<BTreeMap<u32, DayRow>> {
+pub fn days(view: &impl Read, now: Timestamp) -> Result<BTreeMap<u32, CountryResults>> {
     let rows = DAYS.scan(view, &DAYS.between(&(first_day(now),), &(u32::MAX,)), Direction::Ascending, usize::MAX)?;
     Ok(rows.into_iter().map(|((day,), row)| (day, row)).collect())
 }

@@ -108,16 +108,8 @@ fn name(shares: &[(&str, f64)]) -> Option<String> {
     }
 }
 
-/// Ranks the domains of all countries. A country is left out when its week ended more than a day before the newest one.
-pub fn leaderboard(countries: &[(String, Weeks)], now: Timestamp) -> DriftBody {
-    let until = countries.iter().map(|(_, weeks)| weeks.until).max();
-    let current = || countries.iter().filter(|(_, weeks)| until.is_some_and(|until| weeks.until + 1 >= until));
-    let mut domains: BTreeMap<&str, Domain<'_>> = BTreeMap::new();
-    for (country, weeks) in current() {
-        for row in &weeks.domains {
-            domains.entry(&row.domain).or_default().add(country, &row.weeks);
-        }
-    }
+/// The rows of domains with enough votes, the one that changed most first, and the names of the new clusters.
+fn ranked(domains: BTreeMap<&str, Domain<'_>>) -> (Vec<DriftRow>, BTreeSet<String>) {
     let known: BTreeSet<String> = domains.values().filter_map(|domain| name(&domain.last)).collect();
     let mut new = BTreeSet::new();
     let mut rows = Vec::new();
@@ -144,12 +136,26 @@ pub fn leaderboard(countries: &[(String, Weeks)], now: Timestamp) -> DriftBody {
             is_new_cluster: is_new,
         });
     }
-    let total = rows.len();
     rows.sort_by(|a, b| {
         b.drift.total_cmp(&a.drift).then(b.n_measurements.cmp(&a.n_measurements)).then_with(|| a.domain.cmp(&b.domain))
     });
-    rows.truncate(DRIFT_LISTED as usize);
     (1..).zip(&mut rows).for_each(|(rank, row)| row.rank = rank);
+    (rows, new)
+}
+
+/// Ranks the domains of all countries. A country is left out when its week ended more than a day before the newest one.
+pub fn leaderboard(countries: &[(String, Weeks)], now: Timestamp) -> DriftBody {
+    let until = countries.iter().map(|(_, weeks)| weeks.until).max();
+    let current = || countries.iter().filter(|(_, weeks)| until.is_some_and(|until| weeks.until + 1 >= until));
+    let mut domains: BTreeMap<&str, Domain<'_>> = BTreeMap::new();
+    for (country, weeks) in current() {
+        for row in &weeks.domains {
+            domains.entry(&row.domain).or_default().add(country, &row.weeks);
+        }
+    }
+    let (mut rows, new) = ranked(domains);
+    let total = rows.len();
+    rows.truncate(DRIFT_LISTED as usize);
     let interpretation = match rows.first() {
         Some(first) => Sentence::new("drift.most")
             .with("domains", total)

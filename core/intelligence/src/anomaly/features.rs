@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::constants::{CHANGE_DAYS, LEAST_MEDIAN_DAYS, LEAST_RESULTS, MEDIAN_DAYS, WINDOW_DAYS};
-use super::counts::{Counts, DayRow};
+use super::counts::{CountryResults, Counts};
 use super::dbscan::{Point, WIDTH};
 use crate::forecast::metrics::median;
 
@@ -25,7 +25,7 @@ pub const FEATURES: [&str; WIDTH] = [
 ];
 
 /// The share of blocked results over some days; `None` when there are too few results.
-fn share(days: &BTreeMap<u32, DayRow>, span: Range<u32>) -> Option<f64> {
+fn share(days: &BTreeMap<u32, CountryResults>, span: Range<u32>) -> Option<f64> {
     let mut sum = (0, 0);
     for (_, row) in days.range(span) {
         sum = (sum.0 + u64::from(row.counts.blocked), sum.1 + u64::from(row.counts.results));
@@ -34,7 +34,7 @@ fn share(days: &BTreeMap<u32, DayRow>, span: Range<u32>) -> Option<f64> {
 }
 
 /// The features of a day; `None` where there are too few measurements on that day or before it.
-pub fn features(days: &BTreeMap<u32, DayRow>, day: u32) -> Option<Point> {
+pub fn features(days: &BTreeMap<u32, CountryResults>, day: u32) -> Option<Point> {
     let row = days.get(&day)?;
     let counts: &Counts = &row.counts;
     if counts.results < LEAST_RESULTS {
@@ -70,7 +70,7 @@ pub fn features(days: &BTreeMap<u32, DayRow>, day: u32) -> Option<Point> {
 }
 
 /// The days of a window that have features, oldest first. `last` is the newest complete day.
-pub fn window(days: &BTreeMap<u32, DayRow>, last: u32) -> Vec<(u32, Point)> {
+pub fn window(days: &BTreeMap<u32, CountryResults>, last: u32) -> Vec<(u32, Point)> {
     let first = last.saturating_sub(WINDOW_DAYS - 1);
     (first..=last).filter_map(|day| Some((day, features(days, day)?))).collect()
 }
@@ -79,7 +79,7 @@ pub fn window(days: &BTreeMap<u32, DayRow>, last: u32) -> Vec<(u32, Point)> {
 mod tests {
     use super::*;
 
-    fn row(measurements: u32, blocked: u32) -> DayRow {
+    fn row(measurements: u32, blocked: u32) -> CountryResults {
         let counts = Counts {
             measurements,
             results: 2 * measurements,
@@ -89,13 +89,13 @@ mod tests {
             failed: 0,
             layers: [blocked, 0, 0, 0],
         };
-        DayRow { counts, targets: 5, networks: 3 }
+        CountryResults { counts, targets: 5, networks: 3 }
     }
 
     /// The twelve features, computed by hand (decision features-dates-retries).
     #[test]
     fn the_twelve_features_of_a_day_by_hand() {
-        let mut days: BTreeMap<u32, DayRow> = (100..140).map(|day| (day, row(50, 10))).collect();
+        let mut days: BTreeMap<u32, CountryResults> = (100..140).map(|day| (day, row(50, 10))).collect();
         days.insert(139, row(25, 20));
         let point = features(&days, 139).unwrap();
         let named: BTreeMap<&str, f64> = FEATURES.into_iter().zip(point).collect();
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_day_with_too_little_on_it_or_before_it_has_no_features() {
-        let days: BTreeMap<u32, DayRow> = (100..140).map(|day| (day, row(50, 10))).collect();
+        let days: BTreeMap<u32, CountryResults> = (100..140).map(|day| (day, row(50, 10))).collect();
         assert_eq!(features(&days, 99), None);
         assert_eq!(features(&days, 100), None, "nothing to compare with");
         assert_eq!(features(&days, 106), None, "six earlier days");

@@ -20,7 +20,7 @@ mod features;
 mod page;
 mod store;
 
-pub use counts::{Tally, begins, blocks, counted, nothing_left};
+pub use counts::{ResultCounts, begins, blocks, counted, nothing_left};
 pub use features::FEATURES;
 pub use store::{Anomalies, Exposed, NetworksOf, all_days, days_of};
 

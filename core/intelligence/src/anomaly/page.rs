@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::constants::{AUC_LEAST_DAYS, EPS_FACTOR, EPS_LEAST, LEAST_DAYS, LEAST_RESULTS, MIN_SAMPLES, WINDOW_DAYS};
-use super::counts::{self, DayRow, day};
+use super::counts::{self, CountryResults, day};
 use super::dbscan::{Clusters, Point, cluster, core_distance, reach, standardise};
 use super::features::{FEATURES, window};
 use crate::country::{ordered_days, strictest, summary};
@@ -51,7 +51,7 @@ fn score(distance: f64, eps: f64) -> f64 {
     distance / (distance + eps)
 }
 
-fn look(days: &BTreeMap<u32, DayRow>, now: Timestamp) -> Result<ClusteredWindow, Thin> {
+fn look(days: &BTreeMap<u32, CountryResults>, now: Timestamp) -> Result<ClusteredWindow, Thin> {
     let window = window(days, day(now).saturating_sub(1));
     let points: Vec<Point> = window.iter().map(|(_, point)| *point).collect();
     let Some((last, point)) = window.last().filter(|_| window.len() >= LEAST_DAYS as usize) else {
@@ -72,7 +72,7 @@ fn look(days: &BTreeMap<u32, DayRow>, now: Timestamp) -> Result<ClusteredWindow,
 }
 
 /// The judgement of a country's last day, where its window can be judged.
-pub fn judge(days: &BTreeMap<u32, DayRow>, now: Timestamp) -> Option<DayJudgement> {
+pub fn judge(days: &BTreeMap<u32, CountryResults>, now: Timestamp) -> Option<DayJudgement> {
     look(days, now).ok().map(|looked| looked.last)
 }
 
@@ -215,7 +215,7 @@ mod tests {
     use crate::anomaly::counts::Counts;
 
     /// Days up to 99 that differ a little, and day 99 as it is given.
-    fn days(last: Counts) -> BTreeMap<u32, DayRow> {
+    fn days(last: Counts) -> BTreeMap<u32, CountryResults> {
         let usual = |day: u32| {
             let wave = |of: u32| day * of % 7;
             let (measurements, blocked) = (100 + wave(3), 10 + wave(5));
@@ -229,9 +229,9 @@ mod tests {
                 layers: [wave(1), wave(6), blocked - wave(1), 0],
             }
         };
-        let row = |day: u32| DayRow { counts: usual(day), targets: 20 + day % 3, networks: 5 + day % 2 };
-        let mut days: BTreeMap<u32, DayRow> = (20..99).map(|day| (day, row(day))).collect();
-        days.insert(99, DayRow { counts: last, ..row(99) });
+        let row = |day: u32| CountryResults { counts: usual(day), targets: 20 + day % 3, networks: 5 + day % 2 };
+        let mut days: BTreeMap<u32, CountryResults> = (20..99).map(|day| (day, row(day))).collect();
+        days.insert(99, CountryResults { counts: last, ..row(99) });
         days
     }
 
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn too_few_days_are_no_window_and_the_method_names_its_constants() {
-        let few: BTreeMap<u32, DayRow> = days(Counts::default()).split_off(&80);
+        let few: BTreeMap<u32, CountryResults> = days(Counts::default()).split_off(&80);
         assert_eq!(judge(&few, at(100)), None);
         assert_eq!(judge(&BTreeMap::new(), at(100)), None);
         assert!(METHOD.english().contains(&format!("{EPS_FACTOR} times")), "{METHOD}");

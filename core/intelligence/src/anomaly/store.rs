@@ -7,7 +7,7 @@ use super::digest::{Digest, DomainWeeks};
 use super::page::DayJudgement;
 use super::{DRIFT, drift};
 use crate::atlas::networks::Networks;
-use crate::risk::Scores;
+use crate::risk::ReadScores;
 use crate::{Result, classifier};
 use engine::actor::{Kind, Operation, Query, Turn, View};
 use engine::kv::{Direction, Row, Table};
@@ -80,7 +80,7 @@ impl Operation for SetDigest {
         if turn.scheduled(DRIFT_TIMER)?.is_some() {
             return Ok(());
         }
-        let countries = Scores.run(&turn.view())?.len() as i64;
+        let countries = ReadScores.run(&turn.view())?.len() as i64;
         let intervals = 1 + countries * countries / DRIFT_REST;
         let due = turn.now.plus(intervals * i64::from(turn.settings.publish_interval) * SECOND);
         turn.schedule(DRIFT_TIMER, due, &PublishDrift)

@@ -88,7 +88,7 @@ impl WeekRisks {
             let learned = forecasts.into_iter().map(|(code, forecast)| (code, forecast.risk(1)));
             return Ok(WeekRisks { version: model.version(), learned: learned.into_iter().collect(), base: None });
         }
-        let countries = runtime::query(&*cx.rt, world::actor().name, &risk::Scores).await?.len() as u64;
+        let countries = runtime::query(&*cx.rt, world::actor().name, &risk::ReadScores).await?.len() as u64;
         let incidents = densities(cx).await?;
         let everywhere = incidents.values().map(|(began, _)| began).sum();
         let base = Some(Base { incidents, everywhere, countries });

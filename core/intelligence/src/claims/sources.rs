@@ -2,7 +2,7 @@
 //! country and period.
 
 use super::*;
-use crate::country::{Detect, History, HistoryDay};
+use crate::country::{Detect, HistoryDay, ReadMeasuredDays};
 use crate::incidents::{Filter, ReadableId, Select};
 
 /// A claim about now looks for incidents that ended so lately: that they ended is known of now. Our choice.
@@ -163,7 +163,7 @@ impl Claimed<'_> {
     /// So many days up to a time.
     async fn days(&self, subject: &Subject, days: i64, at: Timestamp) -> Result<Vec<HistoryDay>> {
         let days = u32::try_from(days.clamp(1, MOST_DAYS)).unwrap_or(1);
-        let history = History { subject: subject.clone(), days, at: Some(at) };
+        let history = ReadMeasuredDays { subject: subject.clone(), days, at: Some(at) };
         runtime::query(self.rt, self.country.code.to_owned(), &history).await
     }
 

@@ -8,7 +8,7 @@ use super::parse::{Reading, parse};
 use super::subjects::Topic;
 use super::{reason, route};
 use crate::Timestamp;
-use crate::incidents::{AffectedNetwork, Draft, Record, Report, Status, Unknown, actor};
+use crate::incidents::{AffectedNetwork, Draft, Record, ReportEvent, Status, Unknown, actor};
 use crate::testing;
 use crate::testing::PROGRAM;
 use crate::world::{self, EventMark, GivenEvents, SourceTotal};
@@ -53,7 +53,7 @@ fn known() -> std::sync::Arc<TestRuntime> {
         all.entry(country).or_default().push(draft);
     }
     for (country, drafts) in all {
-        let seen = |(event, draft): (u64, Draft)| Report { event, draft: Some(draft), merged_into: None };
+        let seen = |(event, draft): (u64, Draft)| ReportEvent { event, draft: Some(draft), merged_into: None };
         let record = Record { country: country.into(), reports: (1..).zip(drafts).map(seen).collect() };
         call(&*runtime, &actor().name, &record).now_or_never().unwrap().unwrap();
     }

@@ -13,9 +13,10 @@ mod store;
 mod train;
 
 pub use routes::ROUTES;
-pub use store::{Change, Changes, NAME, Served, named, soon};
+pub use store::{ClassifierChange, NAME, ReadClassifier, ReadClassifierChanges, named, soon};
 pub use train::{Learned, labelled};
 
 use engine::actor::{Entry, operation, query};
 
-pub const ENTRIES: &[Entry] = &[operation::<store::Learn>(), query::<store::Served>(), query::<store::Changes>()];
+pub const ENTRIES: &[Entry] =
+    &[operation::<store::Learn>(), query::<store::ReadClassifier>(), query::<store::ReadClassifierChanges>()];

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::constants::TOP_FEATURES;
-use super::store::{NAME, Served, ServedClassifier, State, named};
+use super::store::{ClassifierState, NAME, ReadClassifier, ServedClassifier, named};
 use crate::anomaly::FEATURES;
 use crate::anomaly::constants::KEPT_DAYS;
 use crate::country::routes::input;
@@ -42,14 +42,14 @@ fn date(day: u32) -> String {
 }
 
 /// The reason why no model is served.
-fn untrained(state: &State) -> Sentence {
+fn untrained(state: &ClassifierState) -> Sentence {
     match state.said.as_str() {
         "" => UNTRAINED,
         why => Sentence::new("classifier.untrained.why").with("why", Sentence::stored(why)),
     }
 }
 
-fn caveats(state: &State) -> Vec<Sentence> {
+fn caveats(state: &ClassifierState) -> Vec<Sentence> {
     let mut found = vec![Sentence::new("classifier.labels"), Sentence::new("classifier.one_day")];
     match &state.served {
         None => found.push(untrained(state)),
@@ -113,7 +113,7 @@ async fn score(cx: Cx) -> Result<Response> {
 
 async fn score_page(cx: &Cx) -> Result<Response> {
     let country = input::path_country(cx, "country")?;
-    let asked = Served { country: Some(country.code.to_owned()) };
+    let asked = ReadClassifier { country: Some(country.code.to_owned()) };
     let ServedClassifier { state, last } = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
     let found = state.served.as_ref().zip(last.as_ref());
     let probability = found.map(|(served, (_, point, _))| served.logistic.probability(point));
@@ -194,7 +194,7 @@ async fn info(cx: Cx) -> Result<Response> {
 }
 
 async fn info_page(cx: &Cx) -> Result<Response> {
-    let asked = Served { country: None };
+    let asked = ReadClassifier { country: None };
     let ServedClassifier { state, .. } = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
     let served = state.served.as_ref();
     let figure = |name, value: fn(&super::train::Learned) -> Option<f64>| (name, served.and_then(value).map(round));

@@ -22,7 +22,7 @@ const INTERVALS: i64 = 60;
 
 /// The model that was last trained, and the result of the last attempt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct ClassifierState {
     /// Number of the version; 0 before the first.
     pub number: u32,
     pub trained: Timestamp,
@@ -33,9 +33,9 @@ pub struct State {
     /// Why no newer model is served; empty when there is no such reason.
     pub said: String,
 }
-impl Row for State {}
+impl Row for ClassifierState {}
 
-impl State {
+impl ClassifierState {
     pub fn version(&self) -> Option<String> {
         self.served.as_ref().map(|_| format!("{NAME}/{}", self.number))
     }
@@ -51,27 +51,27 @@ impl State {
 
 /// A version that began to be served, or the end of a served version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Change {
+pub struct ClassifierChange {
     pub at: Timestamp,
     /// The number of the version.
     pub number: u32,
     /// The accepted model. `None` when serving ended because the data it was trained on was removed.
     pub learned: Option<Learned>,
 }
-impl Row for Change {}
+impl Row for ClassifierChange {}
 
 /// Changes that are kept, at most.
 const KEPT_CHANGES: u32 = 50;
 
 // In the world actor.
-const STATE: Table<(), State> = Table::new(58);
+const STATE: Table<(), ClassifierState> = Table::new(58);
 /// By number of the change, from 1.
-const CHANGES: Table<(u32,), Change> = Table::new(120);
+const CHANGES: Table<(u32,), ClassifierChange> = Table::new(120);
 
 fn note(turn: &mut Turn<'_>, number: u32, learned: Option<Learned>) -> Result<()> {
     let last = CHANGES.scan(turn, &CHANGES.range(), Direction::Descending, 1)?;
     let next = last.first().map_or(1, |((last,), _)| last + 1);
-    CHANGES.put(turn, &(next,), &Change { at: turn.now, number, learned })?;
+    CHANGES.put(turn, &(next,), &ClassifierChange { at: turn.now, number, learned })?;
     if let Some(oldest) = next.checked_sub(KEPT_CHANGES) {
         CHANGES.delete(turn, &(oldest,));
     }
@@ -118,7 +118,7 @@ impl Operation for Learn {
                 learned.logistic.covariance = Vec::new();
                 let number = state.number + 1;
                 note(turn, number, Some(learned.clone()))?;
-                state = State {
+                state = ClassifierState {
                     number,
                     trained: turn.now,
                     served: Some(learned),
@@ -146,19 +146,19 @@ impl Operation for Learn {
 
 /// Asks for the classifier, and for the last day of a country if one is named.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Served {
+pub struct ReadClassifier {
     pub country: Option<String>,
 }
 
-/// The answer to [`Served`].
+/// The answer to [`ReadClassifier`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServedClassifier {
-    pub state: State,
+    pub state: ClassifierState,
     /// The newest day with features, and the licence of its measurements.
     pub last: Option<(u32, Point, String)>,
 }
 
-impl Query for Served {
+impl Query for ReadClassifier {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "classifier";
     type Reply = ServedClassifier;
@@ -172,19 +172,19 @@ impl Query for Served {
 
 /// Asks for every change of the served classifier that is kept, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Changes;
+pub struct ReadClassifierChanges;
 
-impl Query for Changes {
+impl Query for ReadClassifierChanges {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "classifier_changes";
-    type Reply = Vec<Change>;
+    type Reply = Vec<ClassifierChange>;
 
-    fn run(self, view: &View<'_>) -> Result<Vec<Change>> {
+    fn run(self, view: &View<'_>) -> Result<Vec<ClassifierChange>> {
         let rows = CHANGES.scan(view, &CHANGES.range(), Direction::Descending, KEPT_CHANGES as usize)?;
-        let mut found: Vec<Change> = rows.into_iter().map(|(_, change)| change).collect();
+        let mut found: Vec<ClassifierChange> = rows.into_iter().map(|(_, change)| change).collect();
         // The served model may have been accepted before changes were kept.
         if let Some(state) = STATE.get(view, &())?.filter(|state| found.is_empty() && state.served.is_some()) {
-            found.push(Change { at: state.trained, number: state.number, learned: state.served });
+            found.push(ClassifierChange { at: state.trained, number: state.number, learned: state.served });
         }
         Ok(found)
     }

@@ -26,7 +26,7 @@ pub fn labelled(source: u8, mark: &EventMark) -> Option<RangeInclusive<u32>> {
 
 /// A day of a country, to train on.
 #[derive(Debug, Clone)]
-pub struct Day {
+pub struct TrainingDay {
     /// Index of the country among all countries given.
     pub country: usize,
     pub day: u32,
@@ -38,12 +38,12 @@ pub struct Day {
 pub fn days<'a>(
     countries: impl Iterator<Item = (&'a str, &'a [(u32, Point)])>,
     labels: &BTreeSet<(String, u32)>,
-) -> Vec<Day> {
+) -> Vec<TrainingDay> {
     let mut found = Vec::new();
     for (at, (country, days)) in countries.enumerate() {
         for (day, point) in days {
             let happened = labels.contains(&(country.to_owned(), *day));
-            found.push(Day { country: at, day: *day, point: *point, happened });
+            found.push(TrainingDay { country: at, day: *day, point: *point, happened });
         }
     }
     found
@@ -66,7 +66,7 @@ pub struct Learned {
     pub own: Vec<(usize, f64)>,
 }
 
-fn learn_from<'a>(days: impl Iterator<Item = &'a Day>) -> Option<Logistic> {
+fn learn_from<'a>(days: impl Iterator<Item = &'a TrainingDay>) -> Option<Logistic> {
     let mut sample = Sample::new(WIDTH);
     days.for_each(|day| sample.push(&day.point, day.happened, 1.0));
     fit(&sample, RIDGE)
@@ -106,7 +106,7 @@ fn quiet_limit(mut quiet: Vec<f64>) -> Option<f64> {
 /// # Errors
 ///
 /// A sentence that says why it may not be served.
-pub fn learn(days: &[Day]) -> Result<Learned, String> {
+pub fn learn(days: &[TrainingDay]) -> Result<Learned, String> {
     let positives = days.iter().filter(|day| day.happened).count();
     if positives < LEAST_POSITIVES as usize {
         return Err(format!(
@@ -117,7 +117,7 @@ pub fn learn(days: &[Day]) -> Result<Learned, String> {
     }
     let (first, last) = days.iter().fold((u32::MAX, 0), |(first, last), day| (first.min(day.day), last.max(day.day)));
     let cut = last - (f64::from(last - first) * HELD_OUT_SHARE) as u32;
-    let (new, old): (Vec<&Day>, Vec<&Day>) = days.iter().partition(|day| day.day >= cut);
+    let (new, old): (Vec<&TrainingDay>, Vec<&TrainingDay>) = days.iter().partition(|day| day.day >= cut);
     let held = new.iter().filter(|day| day.happened).count();
     if held < LEAST_HELD_OUT as usize {
         return Err(format!(
@@ -125,7 +125,7 @@ pub fn learn(days: &[Day]) -> Result<Learned, String> {
         ));
     }
     let candidate = learn_from(old.into_iter()).ok_or("the earlier days are all alike")?;
-    let judged = |day: &Day| Scored { probability: candidate.probability(&day.point), happened: day.happened };
+    let judged = |day: &TrainingDay| Scored { probability: candidate.probability(&day.point), happened: day.happened };
     let outcomes: Vec<Scored> = new.iter().map(|day| judged(day)).collect();
     let held_out = figures(&outcomes);
     if held_out.brier_skill.is_none_or(|skill| skill <= 0.0) {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     /// Days of three countries. The first country has an event every fourth day, which shows in its first feature.
-    fn sample(shown: bool) -> Vec<Day> {
+    fn sample(shown: bool) -> Vec<TrainingDay> {
         let mut found = Vec::new();
         for country in 0..3 {
             for day in 100..220 {
@@ -166,7 +166,7 @@ mod tests {
                 let noise = |at: usize| ((day as usize * 7 + at * 13 + country * 5) % 17) as f64 / 17.0;
                 let mut point: Point = std::array::from_fn(noise);
                 point[0] += if happened && shown { 1.0 } else { 0.0 };
-                found.push(Day { country, day, point, happened });
+                found.push(TrainingDay { country, day, point, happened });
             }
         }
         found
@@ -185,7 +185,7 @@ mod tests {
     fn nothing_is_served_that_is_no_better_than_the_share_of_labelled_days() {
         let reason = learn(&sample(false)).unwrap_err();
         assert!(reason.contains("no better"), "{reason}");
-        let few: Vec<Day> = sample(true).into_iter().filter(|day| day.day < 200 || !day.happened).collect();
+        let few: Vec<TrainingDay> = sample(true).into_iter().filter(|day| day.day < 200 || !day.happened).collect();
         assert!(learn(&few).unwrap_err().contains("30 are needed"));
         assert!(learn(&[]).is_err());
     }

@@ -21,7 +21,7 @@ use engine::time::HOUR;
 use facts::source;
 use facts::source::Source;
 use facts::starter;
-use facts::subject::Subject;
+use facts::subject::{Role, Subject};
 use facts::verdict::Technique;
 use facts::verdict::national::{self, Basis, CountryVerdict, ListEntry};
 use facts::verdict::network::{self, Status};
@@ -307,10 +307,7 @@ fn find(
     brief: bool,
 ) -> Result<SubjectAnswer> {
     let at = surroundings.at;
-    let mut judged = Vec::with_capacity(subject.roles.len());
-    for role in &subject.roles {
-        judged.push((role.essential, evidence::judge(view, &role.key, surroundings, explain)?));
-    }
+    let judged = judged_roles(view, subject, surroundings, explain)?;
     let (lists, listed) = lists(view, subject, at, &surroundings.listed)?;
     let (attestations, attested) = attested::evidence(view, subject, surroundings, explain)?;
     let essential: Vec<&JudgedSeries> =
@@ -322,12 +319,10 @@ fn find(
     let answer = national::answer(&verdict, measurements, newest, &entries, at);
     let networks = if brief { Vec::new() } else { networks(view, &essential)? };
     let techniques = national::techniques(blocked_networks(&essential).map(|network| &network.verdict.techniques));
-    let documented = starter::known_blocks::find_any(view.actor().name.as_str(), subject.named())
-        .and_then(|block| Technique::from_dotted(block.technique?));
+    let documented = documented(view, subject);
     let (methods, technique, block_type) = how(answer.basis, State::from(answer.status), &techniques, documented);
     let limit = judged.iter().map(|(_, judged)| judged.ageing.limit).max().unwrap_or(0);
-    let sources: BTreeSet<u8> = judged.iter().flat_map(|(_, judged)| &judged.sources).copied().collect();
-    let known: Vec<Source> = sources.iter().filter_map(|code| Source::from_code(*code)).collect();
+    let known = measured_by(&judged);
     let from_list = answer.basis == Basis::KnownList;
     let down = verdict.status == Status::Unknown && essential.iter().any(|judged| judged.down > 0);
     let answer = Detection {
@@ -367,6 +362,29 @@ fn find(
     };
     let blocked_then = judged.first().and_then(|(_, judged)| kinds::blocked_then(judged));
     Ok(SubjectAnswer { answer, named: listed || attested, blocked_then })
+}
+
+/// The series of each role of a subject, and whether the role is essential.
+fn judged_roles(
+    view: &View<'_>,
+    subject: &Subject,
+    surroundings: &Surroundings,
+    explain: bool,
+) -> Result<Vec<(bool, JudgedSeries)>> {
+    let judge = |role: &Role| Ok((role.essential, evidence::judge(view, &role.key, surroundings, explain)?));
+    subject.roles.iter().map(judge).collect()
+}
+
+/// How the subject is blocked by the dated facts inside the binary.
+fn documented(view: &View<'_>, subject: &Subject) -> Option<Technique> {
+    let block = starter::known_blocks::find_any(view.actor().name.as_str(), subject.named())?;
+    Technique::from_dotted(block.technique?)
+}
+
+/// The sources of all series, each once.
+fn measured_by(judged: &[(bool, JudgedSeries)]) -> Vec<Source> {
+    let codes: BTreeSet<u8> = judged.iter().flat_map(|(_, judged)| &judged.sources).copied().collect();
+    codes.into_iter().filter_map(Source::from_code).collect()
 }
 
 /// The licences of the rows behind an answer: those of the measurements, and those of the list entries that decided.

@@ -13,7 +13,7 @@ use facts::verdict::window::Ageing;
 
 /// Asks for the verdicts on a series at some moments, oldest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Course {
+pub struct ReadCourse {
     pub target: String,
     pub times: Vec<Timestamp>,
 }
@@ -28,7 +28,7 @@ pub struct MomentVerdict {
     pub networks: Vec<(u32, State)>,
 }
 
-impl Query for Course {
+impl Query for ReadCourse {
     const ACTOR: Kind = Kind::Country;
     const NAME: &'static str = "course";
     type Reply = Vec<MomentVerdict>;

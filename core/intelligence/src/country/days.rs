@@ -23,13 +23,13 @@ pub const KEPT: u32 = 366;
 /// measurements together with a flag; and, unless the flag is set, votes and blocked votes. The flag says that every
 /// measurement votes and none says blocked; then a day takes two bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Days(#[serde(with = "engine::kv::bytes")] Vec<u8>);
-impl Row for Days {}
+pub struct MeasuredDays(#[serde(with = "engine::kv::bytes")] Vec<u8>);
+impl Row for MeasuredDays {}
 
 const STATES: [State; 3] = [State::Unknown, State::Accessible, State::Blocked];
 
-impl FromIterator<HistoryDay> for Days {
-    fn from_iter<I: IntoIterator<Item = HistoryDay>>(days: I) -> Days {
+impl FromIterator<HistoryDay> for MeasuredDays {
+    fn from_iter<I: IntoIterator<Item = HistoryDay>>(days: I) -> MeasuredDays {
         let (mut bytes, mut before) = (Vec::new(), 0);
         for day in days {
             let state = STATES.iter().position(|state| *state == day.status).unwrap_or_default();
@@ -42,11 +42,11 @@ impl FromIterator<HistoryDay> for Days {
                 write_number(&mut bytes, day.blocked as usize);
             }
         }
-        Days(bytes)
+        MeasuredDays(bytes)
     }
 }
 
-impl Days {
+impl MeasuredDays {
     pub fn iter(&self) -> impl Iterator<Item = HistoryDay> {
         let (mut rest, mut before) = (self.0.as_slice(), 0_u32);
         std::iter::from_fn(move || {
@@ -62,7 +62,7 @@ impl Days {
 
     /// These days before `from`, followed by the later days, which replace what was known. Days that are too old for
     /// any question are dropped.
-    pub fn amended(&self, from: u32, later: &Days) -> Days {
+    pub fn amended(&self, from: u32, later: &MeasuredDays) -> MeasuredDays {
         let newest = later.iter().chain(self.iter()).map(|day| day.day).max().unwrap_or_default();
         let oldest = newest.saturating_sub(KEPT);
         self.iter().filter(|day| day.day < from && day.day >= oldest).chain(later.iter()).collect()
@@ -74,8 +74,8 @@ impl Days {
 }
 
 /// The day of a subject with one role.
-impl From<timeline::Day> for HistoryDay {
-    fn from(day: timeline::Day) -> HistoryDay {
+impl From<timeline::SeriesDay> for HistoryDay {
+    fn from(day: timeline::SeriesDay) -> HistoryDay {
         let mut distinct = Distinct::default();
         day.of.identities.iter().for_each(|identity| distinct.insert(*identity));
         HistoryDay {
@@ -93,7 +93,7 @@ impl From<timeline::Day> for HistoryDay {
 pub struct SeriesDays {
     pub target: String,
     pub from: u32,
-    pub days: Days,
+    pub days: MeasuredDays,
 }
 
 /// The days of a series from `since` on; `None` if it was not measured on any of them.
@@ -170,12 +170,12 @@ mod tests {
             day(20_433, [9, 7, 6], State::Blocked),
             day(20_465, [4_000_000, 0, 0], State::Unknown),
         ];
-        let packed: Days = days.iter().cloned().collect();
+        let packed: MeasuredDays = days.iter().cloned().collect();
         assert_eq!(packed.iter().collect::<Vec<_>>(), days);
         assert_eq!(packed.as_bytes().len(), 4 + 2 + 2 + 4 + 8);
-        assert_eq!(Days::default().iter().count(), 0);
+        assert_eq!(MeasuredDays::default().iter().count(), 0);
         for cut in 0..packed.as_bytes().len() {
-            let part = Days(packed.as_bytes()[..cut].to_vec());
+            let part = MeasuredDays(packed.as_bytes()[..cut].to_vec());
             let read: Vec<HistoryDay> = part.iter().collect();
             assert!(read.len() < days.len() && days.starts_with(&read), "{cut}");
         }
@@ -184,13 +184,13 @@ mod tests {
     #[test]
     fn later_days_take_the_place_of_those_they_speak_of_and_old_ones_go() {
         let plain = |n: u32| day(n, [2, 2, 0], State::Accessible);
-        let known: Days = [plain(10), plain(300), plain(301), plain(302)].into_iter().collect();
-        let told: Days = [day(301, [4, 4, 4], State::Blocked), plain(303)].into_iter().collect();
+        let known: MeasuredDays = [plain(10), plain(300), plain(301), plain(302)].into_iter().collect();
+        let told: MeasuredDays = [day(301, [4, 4, 4], State::Blocked), plain(303)].into_iter().collect();
         let expected = [plain(10), plain(300), day(301, [4, 4, 4], State::Blocked), plain(303)];
         assert_eq!(known.amended(301, &told).iter().collect::<Vec<_>>(), expected);
         assert_eq!(known.amended(0, &told), told);
-        assert_eq!(known.amended(301, &Days::default()).iter().count(), 2, "what is gone is gone");
-        let year_later: Days = [plain(10 + KEPT + 1)].into_iter().collect();
+        assert_eq!(known.amended(301, &MeasuredDays::default()).iter().count(), 2, "what is gone is gone");
+        let year_later: MeasuredDays = [plain(10 + KEPT + 1)].into_iter().collect();
         assert_eq!(known.amended(500, &year_later).iter().map(|day| day.day).collect::<Vec<_>>(), [300, 301, 302, 377]);
     }
 }

@@ -14,7 +14,7 @@ use super::tables::{
 };
 use super::{changes, day_counts, days, documents, events, past};
 use crate::incidents;
-use crate::world::{self, Forget, ForgetGiven, Swept, Task, Unlisted};
+use crate::world::{self, ForgetGiven, ForgetTargets, Swept, Task, Unlisted};
 use crate::{Result, anomaly, risk};
 use engine::actor::{Kind, Operation, Turn};
 use engine::kv::{Direction, Read};
@@ -60,7 +60,10 @@ impl Operation for DropSource {
         let removed = self.removed + step.removed + reported + counted;
         let gone = step.finish(turn)?;
         if !gone.is_empty() {
-            turn.send(world::actor().name, &Forget { country: country.clone(), targets: gone, country_too: false })?;
+            turn.send(
+                world::actor().name,
+                &ForgetTargets { country: country.clone(), targets: gone, country_too: false },
+            )?;
         }
         if !done {
             let next = DropSource { removed, ..self };
@@ -84,7 +87,7 @@ impl Operation for DropSource {
                 changes::nothing_left(turn)?;
                 anomaly::nothing_left(turn);
                 SUMMARY.delete(turn, &());
-                let forget = Forget { country: country.clone(), targets: BTreeSet::new(), country_too: true };
+                let forget = ForgetTargets { country: country.clone(), targets: BTreeSet::new(), country_too: true };
                 turn.send(world::actor().name, &forget)?;
                 for family in [documents::COUNTRY, documents::OVERVIEW] {
                     turn.publish(&format!("{family}{country}"))?;
@@ -94,7 +97,7 @@ impl Operation for DropSource {
             refresh::soon(turn)?;
         }
         if let Some(source) = Source::from_code(self.source) {
-            let forget = incidents::Forget { country, source: source.id().to_owned(), after: None, found: false };
+            let forget = incidents::ForgetSource { country, source: source.id().to_owned(), after: None, found: false };
             turn.send(incidents::actor().name, &forget)?;
         }
         let task = Task::DropSource(self.source);

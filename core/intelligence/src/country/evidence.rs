@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::changes::down_elsewhere;
 use super::distinct::Distinct;
 use super::instrument::InstrumentFault;
-use super::kinds::Rates;
+use super::kinds::KindRates;
 use super::noise::Noise;
 use super::packed;
 use super::probed;
@@ -108,7 +108,7 @@ pub(super) type Failing = BTreeMap<u32, f64>;
 pub struct Surroundings {
     pub at: Timestamp,
     pub(super) control: Failing,
-    pub(super) rates: Rates,
+    pub(super) rates: KindRates,
     networks: Arc<Networks>,
     pub(super) listed: Present,
     pub(super) attested: Present,
@@ -276,7 +276,7 @@ impl Surroundings {
         Ok(Surroundings {
             at,
             control,
-            rates: Rates::read(view)?,
+            rates: KindRates::read(view)?,
             networks: Arc::default(),
             listed: Present::default(),
             attested: Present::default(),

@@ -57,11 +57,11 @@ const DOUBLINGS: Table<(), Doublings> = Table::new(137);
 
 /// The rates of the kinds of sites, as last counted.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Rates(Doublings);
+pub struct KindRates(Doublings);
 
-impl Rates {
-    pub fn read(view: &impl Read) -> Result<Rates> {
-        Ok(Rates(DOUBLINGS.get(view, &())?.unwrap_or_default()))
+impl KindRates {
+    pub fn read(view: &impl Read) -> Result<KindRates> {
+        Ok(KindRates(DOUBLINGS.get(view, &())?.unwrap_or_default()))
     }
 
     /// What time does to the votes on a series.
@@ -118,7 +118,7 @@ pub fn count(turn: &mut Turn<'_>, verdicts: &[(String, VerdictRow)]) -> Result<b
     }
     let [platform, political, other] = counts.map(|(blocked, sites)| doublings(blocked, sites));
     let now = Doublings { platform, political, other };
-    if now == Rates::read(turn)?.0 {
+    if now == KindRates::read(turn)?.0 {
         return Ok(false);
     }
     match now == Doublings::default() {

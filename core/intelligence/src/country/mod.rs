@@ -75,9 +75,9 @@ pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAn
 pub use attested::AttestationEvidence;
 pub use changes::{CountFailures, FailingElsewhere, SetElsewhere, SetFailing};
 pub(crate) use changes::{begin, networks_heard};
-pub use course::{Course, MomentVerdict};
+pub use course::{MomentVerdict, ReadCourse};
 pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPreview};
-pub use days::{Days, SeriesDays, TellAllDays};
+pub use days::{MeasuredDays, SeriesDays, TellAllDays};
 pub use documents::FAMILIES;
 pub use drop::{DropLists, DropSource};
 pub use dump::{Dump, DumpPage, DumpRow, dump_span};
@@ -97,7 +97,7 @@ pub use refresh::Recompute;
 pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use shutdowns::SetShutdownTable;
-pub use summary::{CountMeasurements, History, HistoryDay, LastHeard, Summary, Verdicts, strictest};
+pub use summary::{CountMeasurements, HistoryDay, LastHeard, ReadMeasuredDays, ReadSummary, Verdicts, strictest};
 pub(crate) use summary::{first_days, latest, listed, summary, verdicts_and_summary};
 pub(crate) use tables::LISTS_EPOCH;
 pub use tables::{Catalogue, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
@@ -144,11 +144,11 @@ pub const ENTRIES: &[Entry] = &[
     query::<DayCountsPreview>(),
     query::<DayCountRows>(),
     query::<Detect>().keeping(answer::remembered),
-    query::<Course>(),
-    query::<Summary>(),
+    query::<ReadCourse>(),
+    query::<ReadSummary>(),
     query::<ListedHere>(),
     query::<Verdicts>(),
-    query::<History>(),
+    query::<ReadMeasuredDays>(),
     query::<CountMeasurements>(),
     query::<LastHeard>(),
     query::<WitnessPage>(),

@@ -13,7 +13,7 @@ use super::shutdowns;
 use super::tables::{CATALOGUE, TARGETS};
 use super::timeline::{Timeline, reach};
 use crate::risk;
-use crate::world::index::{self, Lists, Site, Tally};
+use crate::world::index::{self, IndexLists, IndexSite, IndexSums};
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Turn, View};
 use engine::kv::{Direction, Read, Row, Table};
@@ -49,7 +49,7 @@ struct Work {
     /// The last target that was checked.
     after: Option<String>,
     /// One for each day, from the first on.
-    tallies: Vec<Tally>,
+    tallies: Vec<IndexSums>,
 }
 impl Row for Work {}
 
@@ -167,13 +167,13 @@ impl Operation for JudgePastDays {
 fn begin(turn: &mut Turn<'_>) -> Result<Option<Work>> {
     let Some(days) = unseen(&turn.view())? else { return Ok(None) };
     CURRENT.put(turn, &(), &())?;
-    Ok(Some(Work { first: days.start, after: None, tallies: vec![Tally::default(); days.len()] }))
+    Ok(Some(Work { first: days.start, after: None, tallies: vec![IndexSums::default(); days.len()] }))
 }
 
 /// What all targets of one operation are judged with.
 struct JudgingInputs<'a> {
     surroundings: Surroundings,
-    lists: Lists<'a>,
+    lists: IndexLists<'a>,
     /// Failing control sites by network, for each day from the first on.
     control: Vec<Failing>,
 }
@@ -185,7 +185,7 @@ fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
     let controls = Controls::between(view, Timestamp::end_of_day(work.first), view.now)?;
     let with = JudgingInputs {
         surroundings: Surroundings::new(view, view.now, controls.failing(view.now))?,
-        lists: Lists::new(&catalogue.global, &catalogue.political),
+        lists: IndexLists::new(&catalogue.global, &catalogue.political),
         control: (work.first..last).map(|day| controls.failing(Timestamp::end_of_day(day))).collect(),
     };
     let range = match work.after.take() {
@@ -228,7 +228,7 @@ fn add(view: &View<'_>, target: &String, with: &JudgingInputs<'_>, work: &mut Wo
             continue;
         }
         let blocked_weight = round(verdict.blocked_weight);
-        tally.add(&Site { target, state, is_measured: true, counted, blocked_weight }, &with.lists);
+        tally.add(&IndexSite { target, state, is_measured: true, counted, blocked_weight }, &with.lists);
     }
     Ok(())
 }
@@ -237,7 +237,7 @@ fn finish(turn: &mut Turn<'_>, work: Work) -> Result<()> {
     clear(turn)?;
     WORK.delete(turn, &());
     let catalogue = CATALOGUE.get(turn, &())?.unwrap_or_default();
-    let lists = Lists::new(&catalogue.global, &catalogue.political);
+    let lists = IndexLists::new(&catalogue.global, &catalogue.political);
     for (day, tally) in (work.first..).zip(&work.tallies) {
         let load = shutdowns::load(&turn.view(), Timestamp::end_of_day(day))?;
         // Networks matter for the grade, not for the score.

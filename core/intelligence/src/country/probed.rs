@@ -23,7 +23,7 @@ use super::evidence::{self, JudgedMeasurement, Present};
 use super::fold::{Cell, Fold};
 use super::tables::{EPOCHS, TARGETS};
 use super::{changes, days, refresh};
-use crate::probe::{self, Compared, SetTrust};
+use crate::probe::{self, SetTrust, TakeComparisons};
 use crate::{Result, Timestamp};
 use crypto::encoding::encode_hex;
 use engine::actor::{Kind, Operation, Turn};
@@ -355,7 +355,7 @@ impl Operation for CompareProbes {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let mut told: BTreeMap<u32, Compared> = BTreeMap::new();
+        let mut told: BTreeMap<u32, TakeComparisons> = BTreeMap::new();
         let now = turn.now;
         let due = DUE.scan(turn, &DUE.range(), Direction::Ascending, AT_ONCE)?;
         for (key, ()) in due.into_iter().filter(|((span, ..), ())| due_of(*span) <= now) {
@@ -382,7 +382,13 @@ impl Operation for CompareProbes {
 }
 
 /// Compares one span of a target on a network.
-fn compare(turn: &mut Turn<'_>, number: i64, target: &str, asn: u32, told: &mut BTreeMap<u32, Compared>) -> Result<()> {
+fn compare(
+    turn: &mut Turn<'_>,
+    number: i64,
+    target: &str,
+    asn: u32,
+    told: &mut BTreeMap<u32, TakeComparisons>,
+) -> Result<()> {
     let from = Timestamp(number * PROBE_SPAN * HOUR);
     let mut span = Span::default();
     let all = evidence::read_raw(turn, target, from, from.plus(PROBE_SPAN * HOUR), &Present::maybe())?;

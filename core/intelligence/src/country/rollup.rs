@@ -65,7 +65,7 @@ struct Count {
 
 /// A cell after its rollup.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DayRow {
+pub struct RolledCell {
     /// The oldest version of the rules that judged a part of the cell.
     rules_version: u32,
     /// Sorted; one for each combination of the first four members.
@@ -74,7 +74,7 @@ pub struct DayRow {
     #[serde(with = "engine::kv::bytes")]
     known: Vec<u8>,
 }
-impl Row for DayRow {}
+impl Row for RolledCell {}
 
 /// The part of an identity that stays.
 pub fn prefix(identity: &[u8; 8]) -> Prefix {
@@ -82,7 +82,7 @@ pub fn prefix(identity: &[u8; 8]) -> Prefix {
     [a, b, c, d]
 }
 
-impl DayRow {
+impl RolledCell {
     /// First bytes of the identities that are rolled up in this cell.
     pub fn known(&self) -> HashSet<Prefix> {
         self.known.chunks_exact(KNOWN_LEN).filter_map(|record| record.last_chunk().copied()).collect()

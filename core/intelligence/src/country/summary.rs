@@ -74,37 +74,13 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         networks: u32::try_from(networks.len()).unwrap_or(u32::MAX),
         shutdown_load: super::shutdowns::load(view, at)?,
     };
-    let mut methods: Vec<String> = Vec::new();
-    for method in blocks.iter().flat_map(|row| &row.methods) {
-        if !methods.contains(method) {
-            methods.push(method.clone());
-        }
-    }
-    let mut total = 0;
-    let mut sources = Vec::new();
-    // About the past, count only what was measured by then, because a source may have gone on since.
-    let past = (at < view.now).then(|| changes::heard_until(view, at)).transpose()?;
-    for ((code,), mut row) in SOURCES.scan(view, &SOURCES.range(), Direction::Ascending, 64)? {
-        let Some(source) = Source::from_code(code) else { continue };
-        if let Some(past) = &past {
-            let Some((measurements, hour)) = past.get(&code) else { continue };
-            (row.measurements, row.rows, row.last_hour) = (*measurements, *measurements, *hour);
-        }
-        total += row.measurements;
-        sources.push(SourceSummary {
-            source: source.id().to_owned(),
-            licence: source.licence_under(view.settings).to_owned(),
-            measurements: row.measurements,
-            rows: row.rows,
-            last_seen: Timestamp(row.last_hour.saturating_mul(HOUR)),
-        });
-    }
+    let sources = sources(view, at)?;
     Ok(CountrySummary {
         country: view.actor().name.clone(),
         at,
         week,
         recent,
-        total,
+        total: sources.iter().map(|source| source.measurements).sum(),
         networks: inputs.networks,
         domains: count(domains().filter(|row| row.evidence > 0).count()),
         domains_blocked: count(blocked.len()),
@@ -114,7 +90,7 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         confirmed_rate: confirmed_rate(rows),
         blocked,
         services: services(&blocks, &catalogue.platforms),
-        methods,
+        methods: methods(&blocks),
         // When all measurements are too old, no verdict counts any; the time of the newest is still known (decision
         // answers-about-a-time).
         newest: rows
@@ -126,6 +102,39 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         index: index::compute(&inputs),
         sources,
     })
+}
+
+/// How much each source measured.
+fn sources(view: &View<'_>, at: Timestamp) -> Result<Vec<SourceSummary>> {
+    // About the past, count only what was measured by then, because a source may have gone on since.
+    let past = (at < view.now).then(|| changes::heard_until(view, at)).transpose()?;
+    let mut sources = Vec::new();
+    for ((code,), mut row) in SOURCES.scan(view, &SOURCES.range(), Direction::Ascending, 64)? {
+        let Some(source) = Source::from_code(code) else { continue };
+        if let Some(past) = &past {
+            let Some((measurements, hour)) = past.get(&code) else { continue };
+            (row.measurements, row.rows, row.last_hour) = (*measurements, *measurements, *hour);
+        }
+        sources.push(SourceSummary {
+            source: source.id().to_owned(),
+            licence: source.licence_under(view.settings).to_owned(),
+            measurements: row.measurements,
+            rows: row.rows,
+            last_seen: Timestamp(row.last_hour.saturating_mul(HOUR)),
+        });
+    }
+    Ok(sources)
+}
+
+/// The methods of all blocks, each once, in the order of the blocks.
+fn methods(blocks: &[&TargetSummary]) -> Vec<String> {
+    let mut methods: Vec<String> = Vec::new();
+    for method in blocks.iter().flat_map(|row| &row.methods) {
+        if !methods.contains(method) {
+            methods.push(method.clone());
+        }
+    }
+    methods
 }
 
 /// Share of the decided targets whose block shows a forged answer, page or certificate.
@@ -167,11 +176,11 @@ fn services(blocks: &[&TargetSummary], listed: &[Tracked]) -> Vec<String> {
 
 /// Asks for the summary at a time, or the stored one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Summary {
+pub struct ReadSummary {
     pub at: Option<Timestamp>,
 }
 
-impl Query for Summary {
+impl Query for ReadSummary {
     const ACTOR: Kind = Kind::Country;
     const NAME: &'static str = "summary";
     type Reply = CountrySummary;
@@ -244,13 +253,13 @@ pub struct HistoryDay {
 
 /// Asks for the days on which a subject was measured, oldest first: at most the last `days` days before `at` or now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct History {
+pub struct ReadMeasuredDays {
     pub subject: Subject,
     pub days: u32,
     pub at: Option<Timestamp>,
 }
 
-impl Query for History {
+impl Query for ReadMeasuredDays {
     const ACTOR: Kind = Kind::Country;
     const NAME: &'static str = "history";
     type Reply = Vec<HistoryDay>;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::packed::{CellKey, PackedTable};
-use super::rollup::DayRow;
+use super::rollup::RolledCell;
 use crate::Timestamp;
 use engine::kv::{Row, Table};
 use engine::time::DAY;
@@ -54,7 +54,7 @@ pub const SUMMARY: Table<(), crate::world::CountrySummary> = Table::derived(31);
 pub const LISTS: Table<(u8,), ListRow> = Table::new(32);
 
 /// Rolled-up cells.
-pub const ROLLED: Table<CellKey, DayRow> = Table::new(35);
+pub const ROLLED: Table<CellKey, RolledCell> = Table::new(35);
 
 /// How often each source was removed here, by its code; block lists are under [`LISTS_EPOCH`].
 pub const EPOCHS: Table<(u8,), u64> = Table::new(36);

@@ -28,7 +28,7 @@ pub struct DayOf {
 }
 
 /// One day of a series.
-pub struct Day {
+pub struct SeriesDay {
     pub day: u32,
     pub of: DayOf,
     /// The country's verdict at the end of the day.
@@ -104,12 +104,12 @@ impl Timeline {
 }
 
 /// The days of `[from, at)` on which a series was measured, oldest first. Peers are those known at `at`.
-pub fn days(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surroundings) -> Result<Vec<Day>> {
+pub fn days(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surroundings) -> Result<Vec<SeriesDay>> {
     let reach = reach(Ageing::of(is_messaging(key)));
     let mut timeline = Timeline::read(view, key, from.plus(-reach), surroundings)?;
     let days = timeline.days.split_off(&u32::try_from(from.day()).unwrap_or(0));
     Ok(days
         .into_iter()
-        .map(|(day, of)| Day { day, of, verdict: timeline.verdict(day, &surroundings.control) })
+        .map(|(day, of)| SeriesDay { day, of, verdict: timeline.verdict(day, &surroundings.control) })
         .collect())
 }

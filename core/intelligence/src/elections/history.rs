@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Election, Status};
+use super::model::{DateCertainty, Election};
 use super::store;
 use crate::Result;
 use crate::forecast::history::start;
@@ -80,7 +80,9 @@ fn patterns(
     starts: &BTreeSet<(i32, String, u32)>,
     (first, last): (i32, i32),
 ) -> BTreeMap<String, Pattern> {
-    let held = elections.iter().filter(|election| !matches!(election.status, Status::Cancelled | Status::Expected));
+    let held = elections
+        .iter()
+        .filter(|election| !matches!(election.status, DateCertainty::Cancelled | DateCertainty::Expected));
     let days: BTreeSet<(String, i32)> =
         held.filter_map(|election| Some((election.country.clone(), election.when.day()?))).collect();
     let mut found: BTreeMap<String, Pattern> = BTreeMap::new();
@@ -100,9 +102,9 @@ fn patterns(
 
 /// Asks for all elections, and the shutdowns around the past ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Calendar;
+pub struct ReadCalendar;
 
-impl Query for Calendar {
+impl Query for ReadCalendar {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "election_calendar";
     type Reply = ElectionHistory;

@@ -19,7 +19,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use model::{Election, ElectionType, Precision, Status, When};
+pub use model::{DateCertainty, Election, ElectionDate, ElectionType, Precision};
 pub use read::read;
 pub use routes::ROUTES;
 pub use store::{AT_ONCE, AddElections, DropElections, ENTRIES, Elections, ElectionsEpoch, dates};

@@ -26,15 +26,15 @@ impl Precision {
 
 /// A day, a month or a year. A day is never guessed (decision features-dates-retries).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct When {
+pub struct ElectionDate {
     /// Days since the epoch; both belong to the span.
     pub first: i32,
     pub last: i32,
 }
 
-impl When {
+impl ElectionDate {
     /// Reads `2027-04-25`, `2027-04` or `2027`.
-    pub fn parse(text: &str) -> Option<When> {
+    pub fn parse(text: &str) -> Option<ElectionDate> {
         let number = |text: &str, digits: usize| -> Option<i64> {
             (text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
         };
@@ -53,7 +53,7 @@ impl When {
                 (day, day)
             }
         };
-        Some(When { first: i32::try_from(first.days()).ok()?, last: i32::try_from(last.days()).ok()? })
+        Some(ElectionDate { first: i32::try_from(first.days()).ok()?, last: i32::try_from(last.days()).ok()? })
     }
 
     pub fn precision(self) -> Precision {
@@ -73,7 +73,7 @@ impl When {
         Date::from_days(i64::from(self.first)).year
     }
 
-    /// The same form as [`When::parse`] reads.
+    /// The same form as [`ElectionDate::parse`] reads.
     pub fn text(self) -> String {
         let full = Date::from_days(i64::from(self.first)).to_string();
         let length = match self.precision() {
@@ -136,7 +136,7 @@ impl ElectionType {
 
 /// How certain the date is, within its precision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Status {
+pub enum DateCertainty {
     /// The day follows from a law that names a weekday of a month.
     FixedByLaw,
     /// The date was named by those who call the election.
@@ -149,35 +149,40 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
-    pub const ALL: [Status; 5] =
-        [Status::FixedByLaw, Status::Announced, Status::Expected, Status::Held, Status::Cancelled];
+impl DateCertainty {
+    pub const ALL: [DateCertainty; 5] = [
+        DateCertainty::FixedByLaw,
+        DateCertainty::Announced,
+        DateCertainty::Expected,
+        DateCertainty::Held,
+        DateCertainty::Cancelled,
+    ];
 
     /// The name in answers and in files.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Status::FixedByLaw => "fixed_by_law",
-            Status::Announced => "announced",
-            Status::Expected => "expected",
-            Status::Held => "held",
-            Status::Cancelled => "cancelled",
+            DateCertainty::FixedByLaw => "fixed_by_law",
+            DateCertainty::Announced => "announced",
+            DateCertainty::Expected => "expected",
+            DateCertainty::Held => "held",
+            DateCertainty::Cancelled => "cancelled",
         }
     }
 
-    pub fn parse(text: &str) -> Option<Status> {
-        Status::ALL.into_iter().find(|status| status.as_str().eq_ignore_ascii_case(text))
+    pub fn parse(text: &str) -> Option<DateCertainty> {
+        DateCertainty::ALL.into_iter().find(|status| status.as_str().eq_ignore_ascii_case(text))
     }
 }
 
 /// An election, referendum or nationwide local vote.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Election {
-    pub when: When,
+    pub when: ElectionDate,
     /// ISO 3166 alpha-2.
     pub country: String,
     pub kind: ElectionType,
     pub title: String,
-    pub status: Status,
+    pub status: DateCertainty,
     /// How the date is known: a rule and earlier days that followed it, a term, who announced it, or an address. Behind
     /// `In doubt: ` stands what speaks against the date.
     pub source: String,

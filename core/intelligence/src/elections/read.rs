@@ -16,7 +16,7 @@ use std::io::BufRead;
 
 use csv::ByteRecord;
 
-use super::model::{Election, ElectionType, Precision, Status, When};
+use super::model::{DateCertainty, Election, ElectionDate, ElectionType, Precision};
 use super::tables;
 use crate::Timestamp;
 use facts::measurement::rows::{Header, for_each_row_of};
@@ -81,13 +81,13 @@ fn election(header: &Header, row: &ByteRecord, country: Option<&str>) -> Result<
     let get = |name: &str| header.get(row, name);
     let named = Some(get("country")).filter(|name| !name.is_empty()).or(country).unwrap_or_default();
     let country = place::country(named).ok_or(Rejection::Refused("unknown_country"))?;
-    let when = When::parse(get("date")).ok_or(Rejection::Refused("bad_date"))?;
+    let when = ElectionDate::parse(get("date")).ok_or(Rejection::Refused("bad_date"))?;
     let kind = ElectionType::parse(get("type")).ok_or(Rejection::Refused("bad_type"))?;
     let status = match get("status") {
-        "" => Status::Announced,
-        text => Status::parse(text).ok_or(Rejection::Refused("bad_status"))?,
+        "" => DateCertainty::Announced,
+        text => DateCertainty::parse(text).ok_or(Rejection::Refused("bad_status"))?,
     };
-    if status == Status::Held && when.precision() != Precision::Day {
+    if status == DateCertainty::Held && when.precision() != Precision::Day {
         return Err(Rejection::Unusable("held_without_a_day"));
     }
     let plain = |text: &str, most: usize| text.chars().count() <= most && !text.chars().any(char::is_control);

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::calendar as shipped;
-use super::history::{AROUND, Calendar, ElectionHistory};
-use super::model::{Election, Precision, Status};
+use super::history::{AROUND, ElectionHistory, ReadCalendar};
+use super::model::{DateCertainty, Election, Precision};
 use crate::country::routes::input;
 use crate::incidents::{self, Beginnings};
-use crate::risk::{RISKS, Scores, word};
+use crate::risk::{RISKS, ReadScores, word};
 use crate::sentinel::served::{self, Everywhere, Ranked, Week};
 use crate::{Error, Result, Timestamp, world};
 use engine::http::{Cx, Param, Response, Route, handler};
@@ -64,8 +64,8 @@ struct Facts {
 
 impl Facts {
     async fn gather(cx: &Cx) -> Result<Facts> {
-        let known = runtime::query(&*cx.rt, world::actor().name, &Calendar).await?;
-        let scores = runtime::query(&*cx.rt, world::actor().name, &Scores).await?;
+        let known = runtime::query(&*cx.rt, world::actor().name, &ReadCalendar).await?;
+        let scores = runtime::query(&*cx.rt, world::actor().name, &ReadScores).await?;
         let tier = |score: u32| world::index::level(score).1.min(MOST_TIER);
         let tiers = scores.into_iter().filter_map(|(country, score)| Some((country, tier(score.score?))));
         let today = i32::try_from(cx.now().day()).unwrap_or(i32::MAX);
@@ -86,7 +86,7 @@ impl Facts {
     fn coming(&self, days: i32) -> impl Iterator<Item = &Election> {
         let until = self.today.saturating_add(days);
         self.known.elections.iter().filter(move |election| {
-            !self.is_past(election) && election.when.first <= until && election.status != Status::Cancelled
+            !self.is_past(election) && election.when.first <= until && election.status != DateCertainty::Cancelled
         })
     }
 
@@ -173,7 +173,7 @@ pub struct CalendarBody {
 }
 
 fn row(facts: &Facts, election: &Election, forecast: Option<&Ranked>) -> ElectionBody {
-    let coming = !facts.is_past(election) && election.status != Status::Cancelled;
+    let coming = !facts.is_past(election) && election.status != DateCertainty::Cancelled;
     let forecast = forecast.filter(|_| coming);
     let key_drivers = forecast.map(Ranked::drivers).unwrap_or_default();
     let (days_until, (source, doubt)) = (facts.days_until(election), election.known());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::calendar;
-use super::model::{Election, ElectionType, Status};
+use super::model::{DateCertainty, Election, ElectionType};
 use crate::import::removal;
 use crate::reference::KnownRows;
 use crate::{Result, forecast};
@@ -17,7 +17,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<DropElections>(),
     query::<Elections>(),
     query::<ElectionsEpoch>(),
-    query::<super::history::Calendar>(),
+    query::<super::history::ReadCalendar>(),
 ];
 
 /// Rows of one operation, at most.
@@ -66,7 +66,7 @@ pub(super) fn all(view: &impl Read) -> Result<Vec<Election>> {
 ///
 /// Fails when the rows cannot be read.
 pub fn dates(view: &impl Read) -> Result<Vec<(String, i32)>> {
-    let counts = |of: &Election| of.status != Status::Cancelled && of.kind != ElectionType::Local;
+    let counts = |of: &Election| of.status != DateCertainty::Cancelled && of.kind != ElectionType::Local;
     let known = all(view)?.into_iter().filter(counts);
     Ok(known.filter_map(|election| Some((election.country, election.when.day()?))).collect())
 }

@@ -7,7 +7,7 @@
 //!
 //! A day that a table does not state is never guessed.
 
-use super::model::{Election, ElectionType, Precision, Status, When};
+use super::model::{DateCertainty, Election, ElectionDate, ElectionType, Precision};
 use engine::moment::moment;
 use facts::measurement::types::Rejection;
 use facts::reported::place;
@@ -23,9 +23,9 @@ pub fn reign<'r>(get: &dyn Fn(&str) -> &'r str) -> Result<Election, Rejection> {
     let event = get("event").trim().to_ascii_lowercase();
     let event: Vec<&str> = event.split(',').map(str::trim).collect();
     let (took_place, status) = match event.as_slice() {
-        ["vote", ..] => (true, Status::Held),
-        ["upcoming", "scheduled"] => (false, Status::Announced),
-        ["upcoming", ..] => (false, Status::Expected),
+        ["vote", ..] => (true, DateCertainty::Held),
+        ["upcoming", "scheduled"] => (false, DateCertainty::Announced),
+        ["upcoming", ..] => (false, DateCertainty::Expected),
         _ => return Err(NOT_A_VOTE),
     };
     let number = |name: &str| get(name).trim().parse::<u32>().ok();
@@ -35,7 +35,7 @@ pub fn reign<'r>(get: &dyn Fn(&str) -> &'r str) -> Result<Election, Rejection> {
         (Some(month), None) => format!("{year:04}-{month:02}"),
         (None, _) => format!("{year:04}"),
     };
-    let when = When::parse(&text).ok_or(Rejection::Refused("bad_date"))?;
+    let when = ElectionDate::parse(&text).ok_or(Rejection::Refused("bad_date"))?;
     if took_place && when.precision() != Precision::Day {
         return Err(Rejection::Unusable("held_without_a_day"));
     }
@@ -56,16 +56,16 @@ pub fn ifes<'r>(get: &dyn Fn(&str) -> &'r str, today: i64) -> Result<Election, R
         "" | "None" => return Err(Rejection::Unusable("no_date")),
         text => moment(text).ok_or(Rejection::Refused("bad_date"))?,
     };
-    let when = When::parse(&date.to_date_text()).ok_or(Rejection::Refused("bad_date"))?;
+    let when = ElectionDate::parse(&date.to_date_text()).ok_or(Rejection::Refused("bad_date"))?;
     let past = date.day() < today;
     let status = match get("status").trim().to_ascii_lowercase().as_str() {
-        "held" => Status::Held,
-        "cancelled" => Status::Cancelled,
+        "held" => DateCertainty::Held,
+        "cancelled" => DateCertainty::Cancelled,
         // The row does not say whether its date is the old or the new one.
         "postponed" => return Err(Rejection::Unusable("postponed")),
-        "snap" | "moved up" | "moved up/ snap" if past => Status::Held,
-        "snap" | "moved up" | "moved up/ snap" | "confirmed" => Status::Announced,
-        "date not confirmed" | "tentative" | "second round if needed" => Status::Expected,
+        "snap" | "moved up" | "moved up/ snap" if past => DateCertainty::Held,
+        "snap" | "moved up" | "moved up/ snap" | "confirmed" => DateCertainty::Announced,
+        "date not confirmed" | "tentative" | "second round if needed" => DateCertainty::Expected,
         _ => return Err(Rejection::Refused("bad_status")),
     };
     let what = get("election").trim();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::model::{Election, ElectionType, Precision, Status, When};
+use super::model::{DateCertainty, Election, ElectionDate, ElectionType, Precision};
 use super::{calendar, read, store};
 use crate::Timestamp;
 use engine::kv::{MemoryStore, Overlay};
@@ -25,14 +25,14 @@ fn parsed(text: &str) -> (Vec<Election>, ImportCounts) {
 fn a_month_or_a_year_stays_one() {
     for (text, precision) in [("2027-04-25", Precision::Day), ("2028-02", Precision::Month), ("2027", Precision::Year)]
     {
-        let when = When::parse(text).unwrap();
+        let when = ElectionDate::parse(text).unwrap();
         assert_eq!((when.precision(), when.text().as_str()), (precision, text));
         assert_eq!(when.day().is_some(), precision == Precision::Day, "{text}");
     }
-    let february = When::parse("2028-02").unwrap();
+    let february = ElectionDate::parse("2028-02").unwrap();
     assert_eq!(february.last - february.first, 28, "a leap year");
     for text in ["", "27", "2027-4", "2027-13", "2027-02-30", "2027-04-25T00:00", "2027/04/25", "+027-04-25", "2027-"] {
-        assert_eq!(When::parse(text), None, "{text}");
+        assert_eq!(ElectionDate::parse(text), None, "{text}");
     }
 }
 
@@ -53,7 +53,7 @@ fn rows_without_a_source_are_refused_and_bad_rows_named_by_line() {
          KE,2027-08-10,presidential,,fixed_by_law,\"Constitution, article 136\"\n",
     );
     assert_eq!(rows.len(), 2);
-    assert_eq!((rows[0].status, rows[0].kind), (Status::Held, ElectionType::Presidential));
+    assert_eq!((rows[0].status, rows[0].kind), (DateCertainty::Held, ElectionType::Presidential));
     assert_eq!(
         (rows[1].title.as_str(), rows[1].source.as_str()),
         ("Presidential election", "Constitution, article 136")
@@ -94,10 +94,10 @@ fn the_calendar_is_read_whole_and_every_row_says_why_its_date_holds() {
         assert!(Country::is_valid_code(&election.country));
         assert!(election.source.len() >= 20, "{election:?}");
         match election.status {
-            Status::FixedByLaw => assert_ne!(election.when.precision(), Precision::Year, "{election:?}"),
+            DateCertainty::FixedByLaw => assert_ne!(election.when.precision(), Precision::Year, "{election:?}"),
             // The election is not called yet, so no day is known.
-            Status::Expected => assert_ne!(election.when.precision(), Precision::Day, "{election:?}"),
-            Status::Announced => {}
+            DateCertainty::Expected => assert_ne!(election.when.precision(), Precision::Day, "{election:?}"),
+            DateCertainty::Announced => {}
             _ => panic!("{election:?}"),
         }
     }
@@ -143,8 +143,8 @@ fn follows(rule: &str, day: i32) -> bool {
 }
 
 /// Dates in a text: days, months and years.
-fn dates_in(text: &str) -> Vec<When> {
-    text.split([' ', ',', ';', '.', '(', ')']).filter_map(When::parse).collect()
+fn dates_in(text: &str) -> Vec<ElectionDate> {
+    text.split([' ', ',', ';', '.', '(', ')']).filter_map(ElectionDate::parse).collect()
 }
 
 /// The number of years between two elections, as a source states it.
@@ -161,11 +161,11 @@ fn the_calendar_follows_from_the_rules_terms_and_days_that_its_sources_name() {
     for election in calendar::all() {
         let source = election.known().0;
         let from = match election.status {
-            Status::Announced => {
+            DateCertainty::Announced => {
                 assert!(source.starts_with("Announced: "), "{election:?}");
                 continue;
             }
-            Status::FixedByLaw => {
+            DateCertainty::FixedByLaw => {
                 let rule = source.strip_prefix("Rule of ").and_then(|rest| rest.split_once(": ")).unwrap().1;
                 let (rule, days) = rule.split_once(", as on ").unwrap_or_else(|| panic!("{election:?}"));
                 let rule = rule.split(", ").next().unwrap();
@@ -192,8 +192,8 @@ fn the_calendar_follows_from_the_rules_terms_and_days_that_its_sources_name() {
         assert!(period(source).is_some() || election.country == "CA", "{election:?}");
     }
     assert!(rules >= 20, "{rules}");
-    assert!(follows("second last Sunday of October", When::parse("2027-10-24").unwrap().first));
-    assert!(!follows("second Tuesday of August", When::parse("2027-08-17").unwrap().first));
+    assert!(follows("second last Sunday of October", ElectionDate::parse("2027-10-24").unwrap().first));
+    assert!(!follows("second Tuesday of August", ElectionDate::parse("2027-08-17").unwrap().first));
 }
 
 /// The earlier days that the calendar names are in a table of past elections, where that table covers the year.
@@ -217,7 +217,7 @@ fn earlier_days_that_the_calendar_names_are_in_a_table_of_past_elections() {
     let mut found = 0;
     for election in calendar::all() {
         let Some((_, days)) = election.source.split_once(", as on ") else { continue };
-        for day in dates_in(days).into_iter().filter_map(When::day) {
+        for day in dates_in(days).into_iter().filter_map(ElectionDate::day) {
             let (date, _) = placed(day);
             let Some(known) = table.get(&(election.country.clone(), date.year)) else { continue };
             assert!(known.contains(&(date.month, date.day)), "{date} of {election:?} is none of {known:?}");
@@ -237,7 +237,7 @@ fn the_forecast_hears_of_no_merely_local_election() {
     enter(&mut space, parsed(text).0);
     let known: Vec<i32> =
         store::dates(&space).unwrap().into_iter().filter(|(code, _)| code == "KE").map(|(_, day)| day).collect();
-    let day = |text: &str| When::parse(text).unwrap().first;
+    let day = |text: &str| ElectionDate::parse(text).unwrap().first;
     assert_eq!(known[..2], [day("2026-12-02"), day("2026-12-03")]);
     assert!(!store::dates(&space).unwrap().iter().any(|(code, _)| code == "TW"), "a local election that ships");
     assert!(calendar::all().iter().any(|election| election.country == "TW" && election.kind == ElectionType::Local));

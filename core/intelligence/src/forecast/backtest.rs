@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::conformal::{Conformal, Coverage, Set, TARGET_MISS};
-use super::features::{Question, features, rate};
+use super::features::{FeatureQuestion, features, rate};
 use super::history::History;
 use super::isotonic;
 use super::metrics::{self, Budget, Figures, Scored, Top, figures};
@@ -171,7 +171,7 @@ fn test(
     history: &History,
     year: i64,
     until: i32,
-    forecast: impl Fn(Question) -> f64,
+    forecast: impl Fn(FeatureQuestion) -> f64,
     knowledge: Knowledge,
 ) -> Vec<Tested> {
     // The labels of the last days are not known.

@@ -8,7 +8,7 @@ use super::known::history;
 use super::panel::{Horizon, label};
 use super::reports::ForecastId;
 use super::store::{Forecasts, ISSUED};
-use crate::risk::Scores;
+use crate::risk::ReadScores;
 use crate::{Result, anomaly};
 use engine::actor::{Kind, Query, View};
 use engine::kv::Direction;
@@ -98,7 +98,7 @@ impl Query for Candidates {
                 candidates.push(Candidate { country: country.code.to_owned(), day, probability, current, happened });
             }
         }
-        let volumes = Scores.run(view)?.into_iter().map(|(country, score)| (country, score.samples));
+        let volumes = ReadScores.run(view)?.into_iter().map(|(country, score)| (country, score.samples));
         Ok(Reviewed {
             candidates,
             volumes: volumes.filter(|(_, samples)| *samples > 0).collect(),

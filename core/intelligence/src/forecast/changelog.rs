@@ -9,7 +9,7 @@ use super::features::FEATURES;
 use super::metrics::Figures;
 use super::model::{Model, NAME};
 use super::routes::date;
-use super::store::{Action, Change, Daily, Models, Promote, Rollback, ServedModel, ServingChange};
+use super::store::{Daily, ModelAction, ModelChange, Models, Promote, Rollback, ServedModel, ServingChange};
 use super::training::{Begin, Step};
 use crate::analytics::tabular;
 use crate::classifier::{self, Learned};
@@ -99,7 +99,7 @@ fn metrics(model: &Model) -> BTreeMap<&'static str, Option<f64>> {
     .collect()
 }
 
-fn entry(change: Change, models: &[Model]) -> EntryBody {
+fn entry(change: ModelChange, models: &[Model]) -> EntryBody {
     let model = models.iter().find(|model| model.number == change.number);
     let mut honest_caveats = vec![Sentence::new("changelog.hard_case")];
     if let Some(model) = model {
@@ -122,13 +122,13 @@ fn entry(change: Change, models: &[Model]) -> EntryBody {
         change: Sentence::stored(&change.reason),
         metrics: model.map(metrics).unwrap_or_default(),
         notes: match change.action {
-            Action::Promoted => None,
-            Action::RolledBack => Some(
+            ModelAction::Promoted => None,
+            ModelAction::RolledBack => Some(
                 Sentence::new("changelog.rolled_back")
                     .with("time", change.at.to_string())
                     .with("version", format!("{NAME}/{}", change.before)),
             ),
-            Action::Withdrawn => Some(Sentence::new("changelog.withdrawn").with("time", change.at.to_string())),
+            ModelAction::Withdrawn => Some(Sentence::new("changelog.withdrawn").with("time", change.at.to_string())),
         },
         honest_caveats,
         live_endpoint: Some("/v1/forecast/{country}/7day"),
@@ -138,8 +138,8 @@ fn entry(change: Change, models: &[Model]) -> EntryBody {
 }
 
 /// The entry for a change of the classifier of measured days.
-fn classified(change: classifier::Change) -> EntryBody {
-    let classifier::Change { at, number, learned } = change;
+fn classified(change: classifier::ClassifierChange) -> EntryBody {
+    let classifier::ClassifierChange { at, number, learned } = change;
     let mut honest_caveats = vec![Sentence::new("changelog.labels"), Sentence::new("classifier.one_day")];
     if let Some(learned) = &learned {
         let day = |day: u32| date(i32::try_from(day).unwrap_or(i32::MAX));
@@ -208,7 +208,7 @@ async fn changelog_page(cx: &Cx) -> Result<Response> {
     let (_, _, models, changes) = runtime::query(&*cx.rt, world::actor().name, &Models).await?;
     let mut dated: Vec<(Timestamp, EntryBody)> =
         changes.into_iter().map(|change| (change.at, entry(change, &models))).collect();
-    let classifiers = runtime::query(&*cx.rt, world::actor().name, &classifier::Changes).await?;
+    let classifiers = runtime::query(&*cx.rt, world::actor().name, &classifier::ReadClassifierChanges).await?;
     dated.extend(classifiers.into_iter().map(|change| (change.at, classified(change))));
     // Among changes of one moment the later one stays first.
     dated.sort_by_key(|(date, ..)| std::cmp::Reverse(*date));

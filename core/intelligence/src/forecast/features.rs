@@ -19,7 +19,7 @@ const EXAM_SLACK: i32 = 10;
 
 /// A question about the days `from` to `to` in a country, with the knowledge of an earlier day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Question {
+pub struct FeatureQuestion {
     /// Index in `Country::all`.
     pub country: usize,
     /// The day on which it is asked, in days since the epoch. Measurements and calendars are known up to it.
@@ -87,7 +87,7 @@ const ELECTION_NEAR: i32 = 2;
 const AFTER_ELECTION: i32 = 14;
 
 /// Earlier years with a start because of exams around the requested dates.
-pub fn exam_years(history: &History, asked: Question) -> u32 {
+pub fn exam_years(history: &History, asked: FeatureQuestion) -> u32 {
     let mut years = 0;
     for back in 1..=EXAM_YEARS {
         // 365.2425 days, rounded to whole days.
@@ -99,17 +99,17 @@ pub fn exam_years(history: &History, asked: Question) -> u32 {
 }
 
 /// Starts per day in the long run: the country's own rate, mixed with that of its region.
-pub fn rate(history: &History, asked: Question) -> f64 {
+pub fn rate(history: &History, asked: FeatureQuestion) -> f64 {
     let observed = f64::from(asked.known - history.begins() + 1).max(LEAST_DAYS);
     let region = history.region(asked.country, asked.known) / observed;
     (history.ever(asked.country, asked.known) + PRIOR_DAYS * region) / (observed + PRIOR_DAYS)
 }
 
 /// The features of a question.
-pub fn features(history: &History, asked: Question) -> [f64; WIDTH] {
+pub fn features(history: &History, asked: FeatureQuestion) -> [f64; WIDTH] {
     #[cfg(test)]
     super::work::row();
-    let Question { country, known, .. } = asked;
+    let FeatureQuestion { country, known, .. } = asked;
     let starts = |days: i32| history.starts(country, known - days + 1, known).ln_1p();
     let national = |days: i32| history.national(country, known - days + 1, known).ln_1p();
     let rate = rate(history, asked);

@@ -30,7 +30,7 @@ pub fn delay(history: &History, today: i32) -> i32 {
 
 /// The training of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Course {
+pub struct Training {
     pub number: u32,
     pub began: Timestamp,
     /// Identity of the history at the beginning. When the history changes, a new course is needed.
@@ -48,9 +48,9 @@ pub struct Course {
     rows: u64,
     positives: u64,
 }
-impl Row for Course {}
+impl Row for Training {}
 
-impl Course {
+impl Training {
     /// Plans a course. A first model, and one with another delay than the served model, is judged on the last year.
     /// Otherwise the candidate is compared with the served model on days that neither has seen: it learns from the
     /// earlier half of the new days, and is judged on the later half.
@@ -58,7 +58,7 @@ impl Course {
     /// # Errors
     ///
     /// A sentence that says why there is nothing to learn.
-    pub fn begin(history: &History, now: Timestamp, number: u32, served: Option<&Model>) -> Result<Course, String> {
+    pub fn begin(history: &History, now: Timestamp, number: u32, served: Option<&Model>) -> Result<Training, String> {
         let today = i32::try_from(now.day()).unwrap_or(i32::MAX);
         let until = history.newest().ok_or("there is no history")?;
         let (delay, to) = (delay(history, today), until - Horizon::WEEK.days);
@@ -69,7 +69,7 @@ impl Course {
             }
             Some(served) => served.until + (to - served.until) / 2,
         };
-        Ok(Course {
+        Ok(Training {
             number,
             began: now,
             of: identity(history),
@@ -197,7 +197,7 @@ fn hold_out(
 ///
 /// A sentence that says why the model may not be served.
 pub fn learn(history: &History, now: Timestamp, number: u32, served: Option<&Model>) -> Result<Model, String> {
-    let mut course = Course::begin(history, now, number, served)?;
+    let mut course = Training::begin(history, now, number, served)?;
     loop {
         if let Some(model) = course.step(history, served)? {
             return Ok(model);

@@ -7,6 +7,7 @@
 //! | `features` | the features of a forecast |
 //! | `panel` | the rows to learn from: countries, labels, and what was known at which time |
 //! | `logistic`, `isotonic`, `conformal` | the estimators |
+//! | `work` | counts of what the estimators did, by which tests bound it |
 //! | `metrics` | measures of how well probabilities fit |
 //! | `learning` | the steps in which a model is trained and judged |
 //! | `model` | a trained model, its forecasts, and their reasons in words |
@@ -53,7 +54,7 @@ pub use known::ReadStarts;
 pub(crate) use known::{NO_HISTORY, note, source_dropped};
 pub use record::ROUTES as RECORD_ROUTES;
 pub use reporting::ROUTES as REPORTING_ROUTES;
-pub use reports::{ForecastId, Reported, Reports};
+pub use reports::{ForecastId, KeptReport, Reports};
 pub use routes::ROUTES;
 
 /// Names of the features of a learned model.

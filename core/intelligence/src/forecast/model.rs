@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::conformal::Conformal;
-use super::features::{FEATURES, Family, Question, exam_years, features, rate};
+use super::features::{FEATURES, Family, FeatureQuestion, exam_years, features, rate};
 use super::history::{Drift, History};
 use super::logistic::{Logistic, sigmoid};
 use super::metrics::{Confusion, Figures};
@@ -103,13 +103,13 @@ impl Model {
 }
 
 /// The risk from the rate of the country alone.
-pub fn poisson(history: &History, asked: Question) -> f64 {
+pub fn poisson(history: &History, asked: FeatureQuestion) -> f64 {
     1.0 - (-rate(history, asked) * f64::from(asked.to - asked.from + 1)).exp()
 }
 
 /// The risk for a horizon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Risk {
+pub struct HorizonRisk {
     pub probability: f64,
     /// 90% interval of the fit. It covers the uncertainty of the coefficients, not what the model cannot know.
     pub low: f64,
@@ -139,11 +139,11 @@ pub struct Forecast {
     /// Day 0 to 7.
     pub days: Vec<DayRisk>,
     /// In the order of [`Horizon::ALL`].
-    pub horizons: Vec<Risk>,
+    pub horizons: Vec<HorizonRisk>,
     /// Families that raise the risk, the greatest first, described in words.
     pub drivers: Vec<(Family, String)>,
     /// What was known in addition to the starts.
-    pub calendar: Calendar,
+    pub calendar: KnownElections,
     pub drift: Option<Drift>,
     /// The same descriptions as sentences. Absent in rows of versions 1 and 2.
     said: Vec<Sentence>,
@@ -173,7 +173,7 @@ impl Row for Forecast {
 
 /// What was known about elections when a forecast was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Calendar {
+pub struct KnownElections {
     /// Whether any election is known, in any country and at any time.
     pub known: bool,
     /// Whether the model learned the effect of elections from earlier ones.
@@ -199,7 +199,7 @@ impl Forecast {
 pub fn forecast(model: &Model, history: &History, country: usize, now: Timestamp) -> Forecast {
     let today = i32::try_from(now.day()).unwrap_or(i32::MAX);
     let known = model.knowledge().on(today);
-    let ask = |from: i32, to: i32| Question { country, at: today, known, from: today + from, to: today + to };
+    let ask = |from: i32, to: i32| FeatureQuestion { country, at: today, known, from: today + from, to: today + to };
     let days = (0..DAYS).map(|day| {
         let asked = ask(day, day);
         let row = features(history, asked);
@@ -210,13 +210,13 @@ pub fn forecast(model: &Model, history: &History, country: usize, now: Timestamp
             exams: exam_years(history, asked) > 0,
         }
     });
-    let horizons: Vec<Risk> = Horizon::ALL
+    let horizons: Vec<HorizonRisk> = Horizon::ALL
         .iter()
         .zip(&model.horizons)
         .map(|(horizon, model)| {
             let row = features(history, ask(1, horizon.days));
             let (odds, error) = (model.log_odds(&row), model.error(&row));
-            Risk {
+            HorizonRisk {
                 probability: sigmoid(odds),
                 low: sigmoid(odds - Z * error),
                 high: sigmoid(odds + Z * error),
@@ -234,7 +234,7 @@ pub fn forecast(model: &Model, history: &History, country: usize, now: Timestamp
     let found = horizons.get(1).map(|week| drivers(history, &week.contributions, ask(1, 7))).unwrap_or_default();
     let drivers = found.iter().map(|(family, said)| (*family, said.english())).collect();
     let said = found.into_iter().map(|(_, said)| said).collect();
-    let calendar = Calendar {
+    let calendar = KnownElections {
         known: history.any_election(),
         learned: model.learned(Family::Elections),
         next: history.election(country, today, today + 30),
@@ -244,7 +244,7 @@ pub fn forecast(model: &Model, history: &History, country: usize, now: Timestamp
 }
 
 /// The families that raise a risk, the greatest first.
-fn drivers(history: &History, contributions: &[f64], asked: Question) -> Vec<(Family, Sentence)> {
+fn drivers(history: &History, contributions: &[f64], asked: FeatureQuestion) -> Vec<(Family, Sentence)> {
     let sum = |family: Family| -> f64 {
         FEATURES.iter().zip(contributions).filter(|((_, of), _)| *of == family).map(|(_, value)| value).sum()
     };
@@ -260,8 +260,8 @@ pub(super) fn date(day: i32) -> String {
 }
 
 /// A sentence about a family; `None` when there is nothing to say.
-fn words(history: &History, family: Family, asked: Question) -> Option<Sentence> {
-    let Question { country, known, .. } = asked;
+fn words(history: &History, family: Family, asked: FeatureQuestion) -> Option<Sentence> {
+    let FeatureQuestion { country, known, .. } = asked;
     let month = history.starts(country, known - 29, known);
     // Readers count days from today, but the model counts them from the last known day. Where these differ, dates say
     // which one is meant (decision what-numbers-mean).

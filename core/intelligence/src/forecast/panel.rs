@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::features::{FEATURES, Family, Question, features};
+use super::features::{FEATURES, Family, FeatureQuestion, features};
 use super::history::{History, in_panel};
 use super::logistic::{self, Logistic, Sample};
 use engine::time::Date;
@@ -93,8 +93,8 @@ pub fn label(history: &History, country: usize, day: i32, horizon: Horizon) -> b
 }
 
 /// The question that a forecast asks on a day.
-pub fn question(country: usize, day: i32, horizon: Horizon, knowledge: Knowledge) -> Question {
-    Question { country, at: day, known: knowledge.on(day), from: day + 1, to: day + horizon.days }
+pub fn question(country: usize, day: i32, horizon: Horizon, knowledge: Knowledge) -> FeatureQuestion {
+    FeatureQuestion { country, at: day, known: knowledge.on(day), from: day + 1, to: day + horizon.days }
 }
 
 /// The rows whose labels were known at the end of `until`.

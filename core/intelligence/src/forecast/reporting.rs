@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::reports::{DropReport, ForecastId, Report, Reported, Reports};
+use super::reports::{DropReport, ForecastId, KeptReport, Reports, TakeReport};
 use super::routes::date;
 use crate::country::routes::input;
 use crate::{Error, Result, world};
@@ -90,7 +90,7 @@ async fn report(cx: Cx) -> Result<Response> {
     };
     let source_url = url(source_url)?;
     let resolves = forecast.as_ref().filter(|_| outcome.is_some()).map(|id| format!("sentinel-{}", id.number()));
-    let report = Report { country: country.code.to_owned(), what, source_url, forecast, outcome };
+    let report = TakeReport { country: country.code.to_owned(), what, source_url, forecast, outcome };
     let queue_id = runtime::call(&*cx.rt, world::actor().name, &report).await?;
     Response::created(&ReportBody {
         schema: cx.settings().schema("sentinel-miss-report/v1"),
@@ -128,7 +128,7 @@ pub(super) fn outcome(happened: bool) -> &'static str {
 async fn reports(cx: Cx) -> Result<Response> {
     let asked = Reports { limit: cx.count("limit", 50, 1_000)? };
     let rows = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
-    let row = |(queue_id, row): (u64, Reported)| ReportRow {
+    let row = |(queue_id, row): (u64, KeptReport)| ReportRow {
         queue_id,
         at: row.at.to_string(),
         country: row.country,

@@ -10,7 +10,7 @@ use engine::time::Date;
 use facts::starter::Country;
 
 /// By number, from 1.
-const REPORTS: Table<(u64,), Reported> = Table::new(46);
+const REPORTS: Table<(u64,), KeptReport> = Table::new(46);
 
 /// Reports that are kept, at most; the oldest are removed. At ten an hour one key takes a year to reach this.
 const MOST: u64 = 100_000;
@@ -57,7 +57,7 @@ impl ForecastId {
 
 /// A report as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reported {
+pub struct KeptReport {
     pub at: Timestamp,
     pub country: String,
     pub what: String,
@@ -67,11 +67,11 @@ pub struct Reported {
     /// Whether something began in the seven days after the forecast. Together with the forecast it resolves it.
     pub outcome: Option<bool>,
 }
-impl Row for Reported {}
+impl Row for KeptReport {}
 
 /// Takes a report. If two reports give an outcome for the same forecast, the later one counts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Report {
+pub struct TakeReport {
     pub country: String,
     pub what: String,
     pub source_url: Option<String>,
@@ -79,7 +79,7 @@ pub struct Report {
     pub outcome: Option<bool>,
 }
 
-impl Operation for Report {
+impl Operation for TakeReport {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "forecast_report";
     /// The number of the report.
@@ -95,8 +95,8 @@ impl Operation for Report {
         let last = REPORTS.scan(turn, &REPORTS.range(), Direction::Descending, 1)?;
         let number = last.first().map_or(1, |((last,), _)| last + 1);
         let resolves = self.forecast.is_some() && self.outcome.is_some();
-        let Report { country, what, source_url, forecast, outcome } = self;
-        REPORTS.put(turn, &(number,), &Reported { at: turn.now, country, what, source_url, forecast, outcome })?;
+        let TakeReport { country, what, source_url, forecast, outcome } = self;
+        REPORTS.put(turn, &(number,), &KeptReport { at: turn.now, country, what, source_url, forecast, outcome })?;
         if let Some(oldest) = number.checked_sub(MOST) {
             REPORTS.delete(turn, &(oldest,));
         }
@@ -136,7 +136,7 @@ pub struct Reports {
 impl Query for Reports {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "forecast_reports";
-    type Reply = Vec<(u64, Reported)>;
+    type Reply = Vec<(u64, KeptReport)>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let rows = REPORTS.scan(view, &REPORTS.range(), Direction::Descending, self.limit as usize)?;
@@ -147,7 +147,7 @@ impl Query for Reports {
 /// The outcomes in reports as (country, day of the forecast, whether something began), later ones after earlier ones.
 pub fn outcomes(view: &(impl Read + ?Sized)) -> Result<Vec<(String, i32, bool)>> {
     let rows = REPORTS.scan(view, &REPORTS.range(), Direction::Ascending, usize::MAX)?;
-    let outcome = |row: Reported| {
+    let outcome = |row: KeptReport| {
         let ForecastId { country, day } = row.forecast?;
         Some((country, i32::try_from(day).ok()?, row.outcome?))
     };

@@ -9,7 +9,7 @@ use super::known::{NO_HISTORY, ReadStarts, day, history, learnable, unlearned};
 use super::learning::{FRESH_DAYS, compare, delay, identity};
 use super::model::{Forecast, Model, forecast};
 use super::panel::{Horizon, label};
-use super::reports::{DropReport, Report, Reports};
+use super::reports::{DropReport, Reports, TakeReport};
 use super::track::{Calibrations, Track};
 use super::training::{self, Begin, Step};
 use crate::{Error, ErrorCode, Result, Timestamp, world};
@@ -25,7 +25,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Step>(),
     operation::<Rollback>(),
     operation::<Promote>(),
-    operation::<Report>(),
+    operation::<TakeReport>(),
     operation::<DropReport>(),
     query::<Forecasts>(),
     query::<Models>(),
@@ -39,7 +39,7 @@ pub const ENTRIES: &[Entry] = &[
 /// By number.
 const MODELS: Table<(u32,), Model> = Table::new(41);
 /// By number of the change, from 1.
-const CHANGES: Table<(u32,), Change> = Table::new(42);
+const CHANGES: Table<(u32,), ModelChange> = Table::new(42);
 const STATE: Table<(), State> = Table::new(43);
 /// By country code.
 const FORECASTS: Table<(String,), Forecast> = Table::new(44);
@@ -136,7 +136,7 @@ impl Row for Issued {}
 
 /// The kind of a change of the served model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Action {
+pub enum ModelAction {
     Promoted,
     RolledBack,
     /// The history that it learned from, or a part of it, was removed.
@@ -145,15 +145,15 @@ pub enum Action {
 
 /// A change of the served model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Change {
+pub struct ModelChange {
     pub at: Timestamp,
-    pub action: Action,
+    pub action: ModelAction,
     /// The model that is served from then on, and the one before; 0 for none.
     pub number: u32,
     pub before: u32,
     pub reason: String,
 }
-impl Row for Change {}
+impl Row for ModelChange {}
 
 /// Schedules new forecasts soon, since the history changed.
 pub fn soon(turn: &mut Turn<'_>) -> Result<()> {
@@ -230,23 +230,23 @@ fn withdraw(turn: &mut Turn<'_>, state: &mut State, is_left: bool) -> Result<()>
             true => Sentence::new("forecast.change.part_removed"),
             false => Sentence::new("forecast.change.history_gone"),
         };
-        change(turn, state, Action::Withdrawn, 0, reason.english())?;
+        change(turn, state, ModelAction::Withdrawn, 0, reason.english())?;
     }
     (state.starts, state.forgotten) = (0, false);
     state.said = String::new();
     Ok(())
 }
 
-fn change(turn: &mut Turn<'_>, state: &mut State, action: Action, number: u32, reason: String) -> Result<()> {
+fn change(turn: &mut Turn<'_>, state: &mut State, action: ModelAction, number: u32, reason: String) -> Result<()> {
     state.changes += 1;
-    let row = Change { at: turn.now, action, number, before: state.served, reason };
+    let row = ModelChange { at: turn.now, action, number, before: state.served, reason };
     state.served = number;
     turn.publish(world::METHODOLOGY)?;
     Ok(CHANGES.put(turn, &(state.changes,), &row)?)
 }
 
 /// Serves a model in place of the served one.
-fn serve(turn: &mut Turn<'_>, state: &mut State, mut model: Model, action: Action, reason: String) -> Result<()> {
+fn serve(turn: &mut Turn<'_>, state: &mut State, mut model: Model, action: ModelAction, reason: String) -> Result<()> {
     if let Some(before) = state.model(turn)? {
         model.sets.go_on(&before.sets);
     }
@@ -257,7 +257,7 @@ fn serve(turn: &mut Turn<'_>, state: &mut State, mut model: Model, action: Actio
 /// Serves a newly trained model, and forgets the oldest of the kept models.
 pub(super) fn promote(turn: &mut Turn<'_>, state: &mut State, model: Model) -> Result<()> {
     let reason = state.said.clone();
-    serve(turn, state, model, Action::Promoted, reason)?;
+    serve(turn, state, model, ModelAction::Promoted, reason)?;
     let old = MODELS.scan(turn, &MODELS.range(), Direction::Descending, usize::MAX)?;
     for (key, _) in old.into_iter().skip(KEPT_MODELS) {
         MODELS.delete(turn, &key);
@@ -352,7 +352,7 @@ impl Operation for Promote {
         let refuse = |reason: String| Error::new(ErrorCode::Conflict, format!("Not promoted: {reason}."));
         state.said = compare(&history, &model, served.as_ref()).map_err(refuse)?;
         let said = state.said.clone();
-        serve(turn, &mut state, model, Action::Promoted, said)?;
+        serve(turn, &mut state, model, ModelAction::Promoted, said)?;
         issue(turn, &state, &history)?;
         state.put(turn)?;
         Ok(ServingChange { served: state.served, before, said: state.said })
@@ -383,7 +383,7 @@ impl Operation for Rollback {
         };
         let model = model.ok_or_else(|| Error::not_found("No such earlier model is kept any more."))?;
         let number = model.number;
-        serve(turn, &mut state, model, Action::RolledBack, self.reason)?;
+        serve(turn, &mut state, model, ModelAction::RolledBack, self.reason)?;
         state.said = format!("Rolled back from model {before} to model {number}.");
         if let Some(history) = history(&turn.view())? {
             issue(turn, &state, &history)?;
@@ -464,7 +464,7 @@ impl Query for Models {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "forecast_models";
     /// The number of the served model, the last result of a training, the models, and the changes.
-    type Reply = (u32, String, Vec<Model>, Vec<Change>);
+    type Reply = (u32, String, Vec<Model>, Vec<ModelChange>);
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let state = State::of(view)?;

@@ -8,7 +8,7 @@ use super::conformal::{Class, Conformal, GAMMA, TARGET_MISS};
 use super::features;
 use super::features::Family;
 use super::history::{self, Beside, History, MeasuredDay, Start};
-use super::learning::{self, Course, learn};
+use super::learning::{self, Training, learn};
 use super::logistic::{Sample, fit};
 use super::metrics::{Figures, Scored};
 use super::model::{HeldOut, Model, forecast};
@@ -245,7 +245,7 @@ fn the_table_of_real_shutdowns_makes_a_model_two_years_late() {
 fn learning_in_steps_is_learning_at_once() {
     let history = made_up(18_900);
     let now = Timestamp(18_900 * DAY);
-    let mut course = Course::begin(&history, now, 1, None).unwrap();
+    let mut course = Training::begin(&history, now, 1, None).unwrap();
     let (mut steps, mut learned) = (0, None);
     while learned.is_none() {
         course = engine::actor::decode(&engine::actor::encode(&course).unwrap()).unwrap();
@@ -272,7 +272,7 @@ fn no_step_fits_more_than_one_model_or_looks_at_more_than_one_panel() {
     let days = |days: i32| u64::try_from(days).unwrap();
     // A row every third day, and the hold-out of a first model: every day of a year.
     let (panel, hold_out) = ((days(until - first) / 3 + 1) * codes, 365 * codes);
-    let mut course = Course::begin(&history, now, 1, None).unwrap();
+    let mut course = Training::begin(&history, now, 1, None).unwrap();
     let (mut learned, mut all) = (None, Vec::new());
     while learned.is_none() {
         let (step, work) = super::work::of(|| course.step(&history, None));

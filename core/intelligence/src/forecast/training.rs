@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::history::History;
 use super::known::{history, learnable};
-use super::learning::{Course, identity};
+use super::learning::{Training, identity};
 use super::model::Model;
 use super::store::{ServingChange, State, issue, promote};
 use crate::Result;
@@ -14,13 +14,13 @@ use engine::actor::{Kind, Operation, Turn};
 use engine::kv::Table;
 use engine::time::SECOND;
 
-const COURSE: Table<(), Course> = Table::new(49);
+const COURSE: Table<(), Training> = Table::new(49);
 const TIMER: &str = "forecast_step";
 
 /// Begins a course, in place of a running one.
 pub(super) fn begin(turn: &mut Turn<'_>, state: &mut State, history: &History, served: Option<&Model>) -> Result<()> {
     (state.tried, state.starts) = (turn.now, identity(history));
-    match Course::begin(history, turn.now, state.numbers + 1, served) {
+    match Training::begin(history, turn.now, state.numbers + 1, served) {
         Err(reason) => {
             state.said = format!("Not promoted: {reason}.");
             end(turn)

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 /// Work that was done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct WorkDone {
     /// Questions whose features were computed.
     pub rows: u64,
     /// Fits, and passes over the rows in them.
@@ -13,10 +13,10 @@ pub struct Work {
 }
 
 thread_local! {
-    static DONE: Cell<Work> = const { Cell::new(Work { rows: 0, fits: 0, passes: 0 }) };
+    static DONE: Cell<WorkDone> = const { Cell::new(WorkDone { rows: 0, fits: 0, passes: 0 }) };
 }
 
-fn count(change: impl FnOnce(&mut Work)) {
+fn count(change: impl FnOnce(&mut WorkDone)) {
     DONE.with(|done| {
         let mut work = done.get();
         change(&mut work);
@@ -37,8 +37,8 @@ pub fn pass() {
 }
 
 /// The result of a function, and the work that it did.
-pub fn of<T>(run: impl FnOnce() -> T) -> (T, Work) {
-    DONE.with(|done| done.set(Work::default()));
+pub fn of<T>(run: impl FnOnce() -> T) -> (T, WorkDone) {
+    DONE.with(|done| done.set(WorkDone::default()));
     let result = run();
     (result, DONE.with(Cell::get))
 }

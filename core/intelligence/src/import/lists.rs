@@ -46,44 +46,8 @@ pub(super) fn parse(
             let (lines, counts) = reference::fingerprint_lines(reader, limit, options.list.as_deref())?;
             (counts, Rows::Fingerprints(lines))
         }
-        ImportKind::Blocklist => {
-            let mut domains: BTreeMap<String, Option<Timestamp>> = BTreeMap::new();
-            let counts = blocklist::import(reader, limit, now, &mut |target, since| {
-                match domains.entry(target.as_str().to_owned()) {
-                    Entry::Vacant(place) => {
-                        place.insert(since);
-                        true
-                    }
-                    // A domain that is listed more than once gets the earliest date, whatever the order of the rows.
-                    Entry::Occupied(mut known) => {
-                        let first = known.get().iter().chain(&since).min().copied();
-                        known.insert(first);
-                        false
-                    }
-                }
-            });
-            (counts.map_err(refuse)?, Rows::Listed(domains))
-        }
-        ImportKind::TestList => {
-            let mut sites = BTreeMap::new();
-            let counts = test_list::import(reader, limit, &mut |site| {
-                // A site with pages in several categories gets the first one in the order of codes, whatever the order
-                // of the rows.
-                let category = site.category.to_owned();
-                match sites.entry(site.target.as_str().to_owned()) {
-                    Entry::Vacant(place) => {
-                        place.insert(category);
-                        true
-                    }
-                    Entry::Occupied(mut known) => {
-                        let first = category.min(known.get().clone());
-                        known.insert(first);
-                        false
-                    }
-                }
-            });
-            (counts.map_err(refuse)?, Rows::Sites(sites))
-        }
+        ImportKind::Blocklist => blocked_domains(reader, limit, now)?,
+        ImportKind::TestList => tested_sites(reader, limit)?,
         ImportKind::Targets => {
             let (list, counts) = reference::read_targets(reader, limit)?;
             (counts, Rows::Targets(list))
@@ -102,6 +66,46 @@ pub(super) fn parse(
         }
     };
     Ok(Chunk { counts, rows })
+}
+
+fn blocked_domains(reader: &mut dyn BufRead, limit: u64, now: Timestamp) -> Result<(ImportCounts, Rows)> {
+    let mut domains: BTreeMap<String, Option<Timestamp>> = BTreeMap::new();
+    let counts = blocklist::import(reader, limit, now, &mut |target, since| {
+        match domains.entry(target.as_str().to_owned()) {
+            Entry::Vacant(place) => {
+                place.insert(since);
+                true
+            }
+            // A domain that is listed more than once gets the earliest date, whatever the order of the rows.
+            Entry::Occupied(mut known) => {
+                let first = known.get().iter().chain(&since).min().copied();
+                known.insert(first);
+                false
+            }
+        }
+    });
+    Ok((counts.map_err(refuse)?, Rows::Listed(domains)))
+}
+
+fn tested_sites(reader: &mut dyn BufRead, limit: u64) -> Result<(ImportCounts, Rows)> {
+    let mut sites = BTreeMap::new();
+    let counts = test_list::import(reader, limit, &mut |site| {
+        // A site with pages in several categories gets the first one in the order of codes, whatever the order of the
+        // rows.
+        let category = site.category.to_owned();
+        match sites.entry(site.target.as_str().to_owned()) {
+            Entry::Vacant(place) => {
+                place.insert(category);
+                true
+            }
+            Entry::Occupied(mut known) => {
+                let first = category.min(known.get().clone());
+                known.insert(first);
+                false
+            }
+        }
+    });
+    Ok((counts.map_err(refuse)?, Rows::Sites(sites)))
 }
 
 pub(super) async fn store(rt: &dyn Runtime, importer: &Importer, chunk: Chunk) -> Result<Summary> {

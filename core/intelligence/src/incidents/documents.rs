@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::body::IncidentBody;
-use super::query::{Listed, Listing, Select};
+use super::query::{Listed, ReadListing, Select};
 use super::stats::stats;
 use super::{feeds, search, written};
 use crate::{Result, Timestamp};
@@ -27,12 +27,12 @@ pub const DEFAULT_LIMIT: u32 = 50;
 pub const FAMILIES: &[Family] = &[
     family(LIST, |view, _| {
         let first = Select::default();
-        let found = Listing(first.clone()).run(view)?;
+        let found = ReadListing(first.clone()).run(view)?;
         Ok(Rendered::json_text(list(&first, &found, view.now)?))
     }),
     family(STATS, |view, _| Rendered::json(&stats(view)?)),
-    family(RSS, |view, _| feeds::latest(view, feeds::Format::Rss)),
-    family(ATOM, |view, _| feeds::latest(view, feeds::Format::Atom)),
+    family(RSS, |view, _| feeds::latest(view, feeds::FeedFormat::Rss)),
+    family(ATOM, |view, _| feeds::latest(view, feeds::FeedFormat::Atom)),
     family(search::KEY, |view, _| search::render(view)),
 ];
 

@@ -23,14 +23,14 @@ const SUBTITLE: &str = "Measured and reported blocks, shutdowns and outages, wit
 
 /// The format of a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum FeedFormat {
     Rss,
     Atom,
 }
 
 /// What a feed is about: a part of its title, and the query of its address. Both are empty for all incidents.
 #[derive(Debug, Clone, Default)]
-pub struct About {
+pub struct FeedAbout {
     pub title: String,
     pub query: String,
 }
@@ -38,25 +38,31 @@ pub struct About {
 /// A feed.
 struct Feed<'a> {
     settings: &'a Settings,
-    about: &'a About,
+    about: &'a FeedAbout,
     entries: &'a [Incident],
     /// Time of the last change of any incident.
     changed: Timestamp,
 }
 
 /// The feed of all incidents.
-pub fn latest(view: &View<'_>, format: Format) -> Result<Rendered> {
+pub fn latest(view: &View<'_>, format: FeedFormat) -> Result<Rendered> {
     let entries = shown(view, ENTRIES as usize)?;
     let changed = CLOCK.get(view, &())?.map_or(view.now, |Clock(at)| at);
-    Ok(of(view.settings, format, &About::default(), &entries, changed))
+    Ok(of(view.settings, format, &FeedAbout::default(), &entries, changed))
 }
 
 /// A feed of these incidents, which last changed at `changed`.
-pub fn of(settings: &Settings, format: Format, about: &About, entries: &[Incident], changed: Timestamp) -> Rendered {
+pub fn of(
+    settings: &Settings,
+    format: FeedFormat,
+    about: &FeedAbout,
+    entries: &[Incident],
+    changed: Timestamp,
+) -> Rendered {
     let feed = Feed { settings, about, entries, changed };
     let (content_type, body) = match format {
-        Format::Rss => ("application/rss+xml; charset=utf-8", feed.rss()),
-        Format::Atom => ("application/atom+xml; charset=utf-8", feed.atom()),
+        FeedFormat::Rss => ("application/rss+xml; charset=utf-8", feed.rss()),
+        FeedFormat::Atom => ("application/atom+xml; charset=utf-8", feed.atom()),
     };
     Rendered { content_type, body: body.into_bytes(), disposition: None }
 }

@@ -20,7 +20,7 @@ const MAX_CHANGES: usize = 300;
 /// Removes a source from the incidents of one country, some rows at a time by timer. The country sends it after its own
 /// rows of the source are removed, and after all reports that it made with them have arrived.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Forget {
+pub struct ForgetSource {
     pub country: String,
     /// Identifier of the source in answers, such as `ooni`.
     pub source: String,
@@ -31,7 +31,7 @@ pub struct Forget {
     pub found: bool,
 }
 
-impl Operation for Forget {
+impl Operation for ForgetSource {
     const ACTOR: Kind = Kind::Incidents;
     const NAME: &'static str = "forget_source";
     type Reply = ();
@@ -68,15 +68,15 @@ impl Operation for Forget {
             return Ok(());
         }
         let next = match ended {
-            true => Forget { after: None, found: false, ..self.clone() },
-            false => Forget { after: last, found, ..self.clone() },
+            true => ForgetSource { after: None, found: false, ..self.clone() },
+            false => ForgetSource { after: last, found, ..self.clone() },
         };
         let now = turn.now;
         turn.schedule(&format!("forget {} {}", self.country, self.source), now, &next)
     }
 }
 
-impl Forget {
+impl ForgetSource {
     /// Removes the evidence of a version that came from the source, unless incidents of another country name it too.
     fn evidence(&self, turn: &mut Turn<'_>, row: &Incident) -> Result<usize> {
         let mut changes = 0;

@@ -108,18 +108,7 @@ fn add(whole: &mut Draft, part: &Incident) {
     }
     whole.severity = whole.severity.max(of.severity);
     whole.confidence = whole.confidence.max(of.confidence);
-    whole.unknown.start = match whole.start.cmp(&of.start) {
-        Ordering::Less => whole.unknown.start,
-        Ordering::Equal => whole.unknown.start || of.unknown.start,
-        Ordering::Greater => of.unknown.start,
-    };
-    whole.start = whole.start.min(of.start);
-    let latest = |a: Option<Timestamp>, b: Option<Timestamp>| Some(a?.max(b?));
-    let end = latest(whole.end, of.end);
-    if end != whole.end {
-        whole.unknown.end = of.unknown.end;
-    }
-    whole.end = end;
+    add_dates(whole, of);
     unite(&mut whole.services, &of.services);
     unite(&mut whole.domains, &of.domains);
     unite(&mut whole.sources, &of.sources);
@@ -156,6 +145,22 @@ fn add(whole: &mut Draft, part: &Incident) {
     unite(&mut whole.evidence_ids, &of.evidence_ids);
     whole.evidence_ids.truncate(MOST_EVIDENCE);
     whole.licence = licence::effective([whole.licence.as_str(), of.licence.as_str()]);
+}
+
+/// From the first beginning to the last end.
+fn add_dates(whole: &mut Draft, of: &Draft) {
+    whole.unknown.start = match whole.start.cmp(&of.start) {
+        Ordering::Less => whole.unknown.start,
+        Ordering::Equal => whole.unknown.start || of.unknown.start,
+        Ordering::Greater => of.unknown.start,
+    };
+    whole.start = whole.start.min(of.start);
+    let latest = |a: Option<Timestamp>, b: Option<Timestamp>| Some(a?.max(b?));
+    let end = latest(whole.end, of.end);
+    if end != whole.end {
+        whole.unknown.end = of.unknown.end;
+    }
+    whole.end = end;
     whole.declared = whole.declared.into_iter().chain(of.declared).min();
     whole.resolved = latest(whole.resolved, of.resolved);
 }

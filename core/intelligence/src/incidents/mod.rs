@@ -54,13 +54,15 @@ mod written;
 pub use body::{IncidentBody, permalink};
 pub use counts::{Densities, SourceCounts};
 pub use documents::FAMILIES;
-pub use forget::Forget;
+pub use forget::ForgetSource;
 pub use model::{
     Action, AffectedNetwork, Change, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId,
     Severity, Status, hash_id,
 };
-pub use query::{Beginnings, Changed, Changes, EvidenceOf, Filter, Find, LatestAbout, Select, Selected, VersionOf};
-pub use record::{MAX_REPORTS, Record, Report, outage};
+pub use query::{
+    Beginnings, Changed, EvidenceOf, Filter, FindIncident, LatestAbout, ReadChanges, Select, Selected, VersionOf,
+};
+pub use record::{MAX_REPORTS, Record, ReportEvent, outage};
 pub use routes::{ROUTES, admin, dispute};
 pub use schedule::{in_utc as schedule_in_utc, offset};
 pub use text::{INTERNET, sentence, title, title_made};
@@ -74,8 +76,8 @@ use engine::actor::{ActorId, Entry, Kind, operation, query};
 pub const ENTRIES: &[Entry] = &[
     operation::<Record>(),
     operation::<operate::Create>(),
-    operation::<operate::Operate>(),
-    operation::<Forget>(),
+    operation::<operate::OperateIncident>(),
+    operation::<ForgetSource>(),
     operation::<search::Learn>(),
     operation::<record::Ended>(),
     operation::<record::OutageFades>(),
@@ -90,13 +92,13 @@ pub const ENTRIES: &[Entry] = &[
     operation::<disputes::File>(),
     operation::<disputes::Resolve>(),
     query::<disputes::Disputes>(),
-    query::<Find>(),
+    query::<FindIncident>(),
     query::<Select>(),
-    query::<query::Listing>(),
-    query::<query::Page>(),
+    query::<query::ReadListing>(),
+    query::<query::ReadIncidents>(),
     query::<query::EvidenceById>(),
     query::<operate::Versions>(),
-    query::<Changes>(),
+    query::<ReadChanges>(),
     query::<EvidenceOf>(),
     query::<VersionOf>(),
     query::<search::words::Search>(),

@@ -83,7 +83,7 @@ pub enum Deed {
 
 /// Makes a change to the incident with this id, which may be either of its two ids.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Operate {
+pub struct OperateIncident {
     pub id: String,
     /// If given, the change is refused when the incident has another version.
     pub version: Option<u32>,
@@ -93,7 +93,7 @@ pub struct Operate {
     pub reason: String,
 }
 
-impl Operation for Operate {
+impl Operation for OperateIncident {
     const ACTOR: Kind = Kind::Incidents;
     const NAME: &'static str = "operate";
     type Reply = Incident;
@@ -116,32 +116,7 @@ impl Operation for Operate {
                 "Other incidents are parts of this one; take back their merges first, which separates them.",
             ));
         }
-        let action = match self.deed {
-            Deed::Amend(patch) => {
-                amend(&mut next.overrides, *patch);
-                let overrides = &next.overrides;
-                if (overrides.status, overrides.end) == (Some(Status::Resolved), Some(ONGOING)) {
-                    return Err(Error::bad_request("`status` cannot be `resolved` while `end` is `ongoing`."));
-                }
-                Action::Amended
-            }
-            Deed::Restore(fields) => {
-                let fields = if fields.is_empty() { Field::ALL.to_vec() } else { fields };
-                let made = made(turn, &id)?;
-                fields.into_iter().for_each(|field| restore(&mut next.overrides, field, &made));
-                Action::Restored
-            }
-            Deed::Merge(into) => {
-                next.overrides.merged_into = Some(target(&turn.view(), &incident, &into)?);
-                next.overrides.retracted = None;
-                Action::Merged
-            }
-            Deed::Retract => {
-                next.overrides.retracted = Some(self.reason.clone());
-                next.overrides.merged_into = None;
-                Action::Retracted
-            }
-        };
+        let action = perform(turn, &mut next, self.deed, &self.reason)?;
         if next.end().is_some_and(|end| end < next.start()) {
             return Err(Error::bad_request("`end` must not be before `start`."));
         }
@@ -160,6 +135,36 @@ impl Operation for Operate {
             }
         }
         save(turn, Some(incident), next)
+    }
+}
+
+/// Changes the operator's part of an incident.
+fn perform(turn: &mut Turn<'_>, incident: &mut Incident, deed: Deed, reason: &str) -> Result<Action> {
+    match deed {
+        Deed::Amend(patch) => {
+            amend(&mut incident.overrides, *patch);
+            let overrides = &incident.overrides;
+            if (overrides.status, overrides.end) == (Some(Status::Resolved), Some(ONGOING)) {
+                return Err(Error::bad_request("`status` cannot be `resolved` while `end` is `ongoing`."));
+            }
+            Ok(Action::Amended)
+        }
+        Deed::Restore(fields) => {
+            let fields = if fields.is_empty() { Field::ALL.to_vec() } else { fields };
+            let made = made(turn, &incident.id)?;
+            fields.into_iter().for_each(|field| restore(&mut incident.overrides, field, &made));
+            Ok(Action::Restored)
+        }
+        Deed::Merge(into) => {
+            incident.overrides.merged_into = Some(target(&turn.view(), incident, &into)?);
+            incident.overrides.retracted = None;
+            Ok(Action::Merged)
+        }
+        Deed::Retract => {
+            incident.overrides.retracted = Some(reason.to_owned());
+            incident.overrides.merged_into = None;
+            Ok(Action::Retracted)
+        }
     }
 }
 

@@ -17,12 +17,12 @@ use engine::kv::{Direction, StoreError};
 /// Asks for the newest version of the incident with this id, which may be either of its two ids. With `follow` it is
 /// the incident that this one was merged into.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Find {
+pub struct FindIncident {
     pub id: String,
     pub follow: bool,
 }
 
-impl Query for Find {
+impl Query for FindIncident {
     const ACTOR: Kind = Kind::Incidents;
     const NAME: &'static str = "find";
     type Reply = Option<Incident>;
@@ -310,7 +310,7 @@ impl Query for LatestAbout {
 
 /// Asks for the same page in the form in which answers contain it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Listing(pub Select);
+pub struct ReadListing(pub Select);
 
 /// A page of incidents in the form in which answers contain it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -322,7 +322,7 @@ pub struct Listed {
     pub incidents: Joined,
 }
 
-impl Query for Listing {
+impl Query for ReadListing {
     const ACTOR: Kind = Kind::Incidents;
     const NAME: &'static str = "listing";
     type Reply = Listed;
@@ -339,7 +339,7 @@ impl Query for Listing {
 
 /// Asks for the incidents changed after a time, oldest change first, including withdrawn and merged ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Changes {
+pub struct ReadChanges {
     pub since: Timestamp,
     pub limit: u32,
 }
@@ -353,7 +353,7 @@ pub struct Changed {
     pub more: bool,
 }
 
-impl Query for Changes {
+impl Query for ReadChanges {
     const ACTOR: Kind = Kind::Incidents;
     const NAME: &'static str = "changes";
     type Reply = Changed;
@@ -422,7 +422,7 @@ impl Query for EvidenceById {
 /// Asks for shown incidents in the order of their ids, which never change. So a reader of all pages neither misses an
 /// incident nor gets one twice, whatever changes meanwhile.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Page {
+pub struct ReadIncidents {
     pub filter: Filter,
     pub after: Option<IdKey>,
     /// Rows that one page looks at.
@@ -439,7 +439,7 @@ pub struct PageOf {
     pub changed: Option<Timestamp>,
 }
 
-impl Query for Page {
+impl Query for ReadIncidents {
     const ACTOR: Kind = Kind::Incidents;
     const NAME: &'static str = "page";
     type Reply = PageOf;

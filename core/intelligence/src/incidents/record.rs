@@ -27,7 +27,7 @@ use facts::sentence::Sentence;
 
 /// The present state of one event of a country.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct ReportEvent {
     /// The number of the event in its country. It stays when later data amend the event, and is never used for another
     /// one.
     pub event: u64,
@@ -49,7 +49,7 @@ pub const MAX_REPORTS: usize = 10;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
     pub country: String,
-    pub reports: Vec<Report>,
+    pub reports: Vec<ReportEvent>,
 }
 
 impl Operation for Record {

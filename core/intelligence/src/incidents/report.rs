@@ -11,38 +11,38 @@ use engine::time::HOUR;
 
 /// A format of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ReportFormat {
     Markdown,
     Bibtex,
     Ris,
 }
 
-impl Format {
-    pub fn parse(text: &str) -> Option<Format> {
+impl ReportFormat {
+    pub fn parse(text: &str) -> Option<ReportFormat> {
         match text.to_ascii_lowercase().as_str() {
-            "markdown" | "md" => Some(Format::Markdown),
-            "bibtex" | "bib" => Some(Format::Bibtex),
-            "ris" => Some(Format::Ris),
+            "markdown" | "md" => Some(ReportFormat::Markdown),
+            "bibtex" | "bib" => Some(ReportFormat::Bibtex),
+            "ris" => Some(ReportFormat::Ris),
             _ => None,
         }
     }
 
     pub const fn content_type(self) -> &'static str {
         match self {
-            Format::Markdown => "text/markdown; charset=utf-8",
-            Format::Bibtex => "application/x-bibtex; charset=utf-8",
-            Format::Ris => "application/x-research-info-systems; charset=utf-8",
+            ReportFormat::Markdown => "text/markdown; charset=utf-8",
+            ReportFormat::Bibtex => "application/x-bibtex; charset=utf-8",
+            ReportFormat::Ris => "application/x-research-info-systems; charset=utf-8",
         }
     }
 }
 
 /// The report of one version of an incident.
-pub fn report(format: Format, incident: &Incident, evidence: &[EvidenceRow], settings: &Settings) -> String {
+pub fn report(format: ReportFormat, incident: &Incident, evidence: &[EvidenceRow], settings: &Settings) -> String {
     let body = IncidentBody::new(incident, settings);
     match format {
-        Format::Markdown => markdown(incident, &body, evidence, settings),
-        Format::Bibtex => bibtex(&body, settings),
-        Format::Ris => ris(&body, settings),
+        ReportFormat::Markdown => markdown(incident, &body, evidence, settings),
+        ReportFormat::Bibtex => bibtex(&body, settings),
+        ReportFormat::Ris => ris(&body, settings),
     }
 }
 
@@ -110,6 +110,49 @@ fn link(url: &str) -> String {
 
 fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], settings: &Settings) -> String {
     let mut out = String::new();
+    // Writing to a String never fails.
+    let _ = write!(out, "# {} ({})\n\n{}\n\n", md(&body.title), body.readable_id, md(&body.summary));
+    if let Some(reason) = &body.retracted {
+        let _ = write!(out, "**Withdrawn:** {}\n\n", md(reason));
+    }
+    if let Some(into) = &body.merged_into {
+        let _ = write!(out, "**Now a part of {into}.**\n\n");
+    }
+    facts(&mut out, incident, body);
+    if let Some(written) = body.written() {
+        let paragraphs: Vec<String> = written.split("\n\n").map(md).collect();
+        let _ = write!(out, "\n## Description\n\n{}\n", paragraphs.join("\n\n"));
+    }
+    let _ = write!(
+        out,
+        "\n## Affected\n\n- Services: {}\n- Domains: {}\n- Networks: {}\n",
+        list(&body.affected_services),
+        list(&body.affected_domains),
+        list(&body.affected_asns)
+    );
+    let _ = write!(out, "\n## Methods\n\n{}\n", list(&body.blocking_methods));
+    out.push_str("\n## What is not known\n\n");
+    for sentence in &body.not_known {
+        let _ = writeln!(out, "- {}", md(sentence));
+    }
+    listed_evidence(&mut out, body, evidence);
+    let cited = format!("{}?version={}", permalink(incident, settings), incident.version);
+    let _ = write!(
+        out,
+        "\n## Citation\n\n{} ({}): {}. Incident {}, version {}. {}\n",
+        md(&publisher(settings)),
+        year(body),
+        md(&body.title),
+        body.readable_id,
+        body.version,
+        link(&cited)
+    );
+    let _ = write!(out, "\n## License\n\n{}\n", md(&body.license));
+    out
+}
+
+/// The table of facts at the top of a report.
+fn facts(out: &mut String, incident: &Incident, body: &IncidentBody) {
     let ended = match (body.end_time.as_deref(), body.last_confirmed_at.as_deref()) {
         (Some(end), None) => date(end).to_owned(),
         (Some(_), Some(last)) => format!("not known; last reported {}", date(last)),
@@ -127,14 +170,6 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
         0 => body.networks_blocked.to_string(),
         tested => format!("{} of {tested}", body.networks_blocked),
     };
-    // Writing to a String never fails.
-    let _ = write!(out, "# {} ({})\n\n{}\n\n", md(&body.title), body.readable_id, md(&body.summary));
-    if let Some(reason) = &body.retracted {
-        let _ = write!(out, "**Withdrawn:** {}\n\n", md(reason));
-    }
-    if let Some(into) = &body.merged_into {
-        let _ = write!(out, "**Now a part of {into}.**\n\n");
-    }
     let rows = [
         ("Country", format!("{} ({})", md(&body.country_name), body.country)),
         ("Type", body.incident_type.as_str().to_owned()),
@@ -158,22 +193,9 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
     for (name, value) in rows {
         let _ = writeln!(out, "| {name} | {value} |");
     }
-    if let Some(written) = body.written() {
-        let paragraphs: Vec<String> = written.split("\n\n").map(md).collect();
-        let _ = write!(out, "\n## Description\n\n{}\n", paragraphs.join("\n\n"));
-    }
-    let _ = write!(
-        out,
-        "\n## Affected\n\n- Services: {}\n- Domains: {}\n- Networks: {}\n",
-        list(&body.affected_services),
-        list(&body.affected_domains),
-        list(&body.affected_asns)
-    );
-    let _ = write!(out, "\n## Methods\n\n{}\n", list(&body.blocking_methods));
-    out.push_str("\n## What is not known\n\n");
-    for sentence in &body.not_known {
-        let _ = writeln!(out, "- {}", md(sentence));
-    }
+}
+
+fn listed_evidence(out: &mut String, body: &IncidentBody, evidence: &[EvidenceRow]) {
     // A measurement may be about several sites; its page is listed once.
     let mut pages = BTreeSet::new();
     let listed: Vec<_> =
@@ -190,19 +212,6 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
             md(&row.licence)
         );
     }
-    let cited = format!("{}?version={}", permalink(incident, settings), incident.version);
-    let _ = write!(
-        out,
-        "\n## Citation\n\n{} ({}): {}. Incident {}, version {}. {}\n",
-        md(&publisher(settings)),
-        year(body),
-        md(&body.title),
-        body.readable_id,
-        body.version,
-        link(&cited)
-    );
-    let _ = write!(out, "\n## License\n\n{}\n", md(&body.license));
-    out
 }
 
 /// What a person who cites the incident must know first: that it was withdrawn, or that it was merged into another

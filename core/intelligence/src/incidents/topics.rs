@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::body::IncidentBody;
 use super::documents::MAX_AGE;
 use super::model::Incident;
-use super::query::{Find, shown};
+use super::query::{FindIncident, shown};
 use super::search;
 use super::tables::{INCIDENTS, Line};
 use super::text::INTERNET;
@@ -462,7 +462,7 @@ async fn of_incident(cx: Cx) -> Result<Response> {
 }
 
 async fn incident_page(cx: &Cx) -> Result<Response> {
-    let asked = Find { id: cx.path("id")?.to_owned(), follow: true };
+    let asked = FindIncident { id: cx.path("id")?.to_owned(), follow: true };
     let found = runtime::query(&*cx.rt, actor().name, &asked).await?.filter(Incident::is_shown);
     let incident = found.ok_or_else(|| Error::not_found("There is no such incident."))?;
     let shares = shares_of(&incident);

@@ -278,12 +278,12 @@ impl Overview {
 
 /// The nodes that submitted after a time, the latest first, and how many there are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Latest {
+pub struct ReadLatestNodes {
     pub since: Timestamp,
     pub limit: u32,
 }
 
-impl Query for Latest {
+impl Query for ReadLatestNodes {
     const ACTOR: Kind = Kind::Probe;
     const NAME: &'static str = "latest";
     type Reply = (usize, Vec<(NodeKey, Node)>);

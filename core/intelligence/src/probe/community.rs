@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::board::{self, Foremost, Latest};
-use super::query::{Check, Find};
-use super::record::{self, Claim, Node, NodeKey, Operate, Register};
-use super::{ID, Page, bytes_of, named, shard_of};
+use super::board::{self, Foremost, ReadLatestNodes};
+use super::query::{Check, FindNode};
+use super::record::{self, ClaimNode, Node, NodeKey, OperateNode, Register};
+use super::{ID, NodePage, bytes_of, named, shard_of};
 use crate::country::probed::ProbeStanding;
 use crate::{Error, Result, Timestamp};
 use crypto::encoding::encode_hex;
@@ -217,7 +217,7 @@ async fn validate(cx: Cx) -> Result<Response> {
     let found = match (node_of(token).filter(|key| bytes_of(id).as_ref() == Some(key)), claimed) {
         (Some(key), None) => runtime::query(&*cx.rt, record::shard(&key), &Check { key, token_hash }).await?,
         (Some(key), Some(handle)) => {
-            runtime::call(&*cx.rt, record::shard(&key), &Claim { key, token_hash, handle }).await?
+            runtime::call(&*cx.rt, record::shard(&key), &ClaimNode { key, token_hash, handle }).await?
         }
         (None, _) => None,
     };
@@ -297,10 +297,10 @@ pub struct NodeList {
 }
 
 async fn nodes(cx: Cx) -> Result<Response> {
-    let latest = Latest { since: cx.now().plus(-LISTED), limit: cx.count("limit", 50, MAX_LIST)? };
+    let latest = ReadLatestNodes { since: cx.now().plus(-LISTED), limit: cx.count("limit", 50, MAX_LIST)? };
     let (total, nodes) = runtime::query(&*cx.rt, board::actor().name, &latest).await?;
     let listed = |(key, node): &(NodeKey, Node)| ListedNode {
-        id: node.shown(key, Page::Nodes),
+        id: node.shown(key, NodePage::Nodes),
         country: node.country.clone(),
         city: city(node),
         trust_score: rounded(node.trust),
@@ -377,7 +377,7 @@ fn unknown() -> Error {
 async fn node(cx: Cx) -> Result<Response> {
     let id = cx.path("nodeId")?;
     let shard = shard_of(id).ok_or_else(unknown)?;
-    let (_, node) = runtime::query(&*cx.rt, shard, &Find { id: id.to_owned() }).await?.ok_or_else(unknown)?;
+    let (_, node) = runtime::query(&*cx.rt, shard, &FindNode { id: id.to_owned() }).await?.ok_or_else(unknown)?;
     Response::json(&detail(id, &node, cx.now()))
 }
 
@@ -403,7 +403,7 @@ async fn leaderboard(cx: Cx) -> Result<Response> {
     let foremost = Foremost { limit: cx.count("limit", 50, MAX_LIST)? };
     let found = runtime::query(&*cx.rt, board::actor().name, &foremost).await?;
     let ranked = |(rank, (key, node)): (usize, &(NodeKey, Node))| {
-        let id = node.shown(key, Page::Board);
+        let id = node.shown(key, NodePage::Board);
         Contributor {
             rank,
             display_name: called(node).unwrap_or_else(|| id.clone()),
@@ -440,8 +440,9 @@ async fn operate(cx: Cx) -> Result<Response> {
     };
     let id = cx.path("nodeId")?;
     let shard = shard_of(id).ok_or_else(unknown)?;
-    let (key, _) = runtime::query(&*cx.rt, shard.as_str(), &Find { id: id.to_owned() }).await?.ok_or_else(unknown)?;
-    let operate = Operate { key, standing, asn: request.asn.filter(|asn| *asn != 0) };
+    let (key, _) =
+        runtime::query(&*cx.rt, shard.as_str(), &FindNode { id: id.to_owned() }).await?.ok_or_else(unknown)?;
+    let operate = OperateNode { key, standing, asn: request.asn.filter(|asn| *asn != 0) };
     let node = runtime::call(&*cx.rt, shard, &operate).await?;
     Response::json(&detail(&named(ID, &key), &node, cx.now()))
 }

@@ -36,21 +36,21 @@ use crypto::hash::{sha256, sha256_first8};
 use engine::actor::{Entry, operation, query as entry};
 use engine::secrets::Secrets;
 
-pub use record::{Compared, SetTrust};
+pub use record::{SetTrust, TakeComparisons};
 
 pub const ENTRIES: &[Entry] = &[
     operation::<record::Register>(),
     operation::<record::Submit>(),
     operation::<record::SetTrust>(),
-    operation::<record::Operate>(),
-    operation::<record::Claim>(),
-    operation::<record::Sweep>(),
+    operation::<record::OperateNode>(),
+    operation::<record::ClaimNode>(),
+    operation::<record::SweepReadings>(),
     operation::<board::Touch>(),
     operation::<board::Tell>(),
     operation::<board::Turned>(),
-    entry::<query::Find>(),
+    entry::<query::FindNode>(),
     entry::<query::Check>(),
-    entry::<board::Latest>(),
+    entry::<board::ReadLatestNodes>(),
     entry::<board::Foremost>(),
     entry::<query::DomainNow>(),
     entry::<query::DomainDays>(),
@@ -126,7 +126,7 @@ pub fn block(secrets: &Secrets, client: Option<IpAddr>) -> u64 {
 /// Public pages that show nodes. Where the country of a node asks for it, each of them shows the node under a different
 /// name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Page {
+pub enum NodePage {
     Nodes = 0,
     Board = 1,
     Network = 2,

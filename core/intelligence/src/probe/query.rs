@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use super::record::{self, DAYS, Day, Hour, LATEST, Latest, NODES, Node, NodeKey};
+use super::record::{self, DAYS, DomainReadings, Hour, LATEST, LatestReading, NODES, Node, NodeKey};
 use crate::Result;
 use engine::actor::{Kind, Query, View};
 use engine::kv::Direction;
@@ -16,11 +16,11 @@ const MAX_ROWS: usize = 20_000;
 
 /// Finds a node by its id, or by its name on the page of nodes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Find {
+pub struct FindNode {
     pub id: String,
 }
 
-impl Query for Find {
+impl Query for FindNode {
     const ACTOR: Kind = Kind::Probe;
     const NAME: &'static str = "find";
     type Reply = Option<(NodeKey, Node)>;
@@ -66,7 +66,7 @@ pub struct DomainNow {
 impl Query for DomainNow {
     const ACTOR: Kind = Kind::Probe;
     const NAME: &'static str = "domain_now";
-    type Reply = Vec<(NodeKey, Node, Latest)>;
+    type Reply = Vec<(NodeKey, Node, LatestReading)>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let mut found = Vec::new();
@@ -90,7 +90,7 @@ pub struct DomainDays {
 impl Query for DomainDays {
     const ACTOR: Kind = Kind::Probe;
     const NAME: &'static str = "domain_days";
-    type Reply = Vec<(u32, String, Day)>;
+    type Reply = Vec<(u32, String, DomainReadings)>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let range = DAYS.between(&(self.domain.clone(), self.from), &(self.domain, u32::MAX));

@@ -7,7 +7,8 @@ use subtle::ConstantTimeEq;
 
 use super::wire::Reading;
 use super::{
-    ADVISORY, ALIAS, DOMAINS_PER_NODE, ID, Page, ROWS_PER_DAY, SHARDS, board, bytes_of, named, shard_of_bytes, vote_key,
+    ADVISORY, ALIAS, DOMAINS_PER_NODE, ID, NodePage, ROWS_PER_DAY, SHARDS, board, bytes_of, named, shard_of_bytes,
+    vote_key,
 };
 use crate::country::probed::{AddProbed, ProbeStanding, SetProbe};
 use crate::import::group::Groups;
@@ -50,7 +51,7 @@ pub struct Node {
     pub day: i64,
     pub of_day: u32,
     pub domains: u32,
-    /// Random names, one for each [`Page`].
+    /// Random names, one for each [`NodePage`].
     pub aliases: [NodeKey; 4],
     /// The name under which its owner claimed it.
     pub claimed_by: Option<String>,
@@ -74,7 +75,7 @@ impl Node {
     }
 
     /// The name of the node on a public page.
-    pub fn shown(&self, key: &NodeKey, page: Page) -> String {
+    pub fn shown(&self, key: &NodeKey, page: NodePage) -> String {
         match self.aliases.get(page as usize).filter(|_| self.is_shielded()) {
             Some(alias) => named(ALIAS, alias),
             None => named(ID, key),
@@ -84,12 +85,12 @@ impl Node {
 
 /// The latest reading of a domain by a node, and its number of readings in each hour of the last day.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Latest {
+pub struct LatestReading {
     pub reading: Reading,
     /// Hour since the epoch, readings, readings that say blocked.
     pub hours: Vec<(i64, u32, u32)>,
 }
-impl Row for Latest {}
+impl Row for LatestReading {}
 
 /// Readings of an hour.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,13 +106,13 @@ impl Row for Hour {}
 
 /// Readings of a domain in a country on one day.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Day {
+pub struct DomainReadings {
     pub total: u64,
     pub blocked: u64,
     /// Blocked readings by method.
     pub methods: BTreeMap<String, u64>,
 }
-impl Row for Day {}
+impl Row for DomainReadings {}
 
 /// The result of a submission. It is kept so that a repeated submission gets the same answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,8 +130,8 @@ pub(super) const ALIASES: Table<(NodeKey,), Vec<u8>> = Table::new(17);
 /// Submissions by node and hash of their id, and the same by time.
 const SEEN: Table<(NodeKey, [u8; 16]), SubmissionCounts> = Table::new(18);
 const SEEN_AT: Table<(Timestamp, NodeKey, [u8; 16]), ()> = Table::new(19);
-pub(super) const LATEST: Table<(String, NodeKey), Latest> = Table::new(20);
-pub(super) const DAYS: Table<(String, u32, String), Day> = Table::new(21);
+pub(super) const LATEST: Table<(String, NodeKey), LatestReading> = Table::new(20);
+pub(super) const DAYS: Table<(String, u32, String), DomainReadings> = Table::new(21);
 /// By hour since the epoch.
 pub(super) const HOURS: Table<(i64,), Hour> = Table::new(22);
 /// Readings of all time.
@@ -295,7 +296,7 @@ impl Operation for Submit {
 fn sweep_soon(turn: &mut Turn<'_>) -> Result<()> {
     match turn.scheduled(TIMER)? {
         Some(_) => Ok(()),
-        None => turn.schedule(TIMER, turn.now.plus(HOUR), &Sweep),
+        None => turn.schedule(TIMER, turn.now.plus(HOUR), &SweepReadings),
     }
 }
 
@@ -308,7 +309,7 @@ fn keep(turn: &mut Turn<'_>, key: &NodeKey, node: &mut Node, reading: &Reading) 
         None if node.domains >= DOMAINS_PER_NODE => return Ok(false),
         None => {
             node.domains += 1;
-            Latest { reading: reading.clone(), hours: Vec::new() }
+            LatestReading { reading: reading.clone(), hours: Vec::new() }
         }
     };
     if reading.at >= row.reading.at {
@@ -363,7 +364,7 @@ fn tell(turn: &mut Turn<'_>, key: &NodeKey, node: &Node, block: u64, taken: &[Re
             Some(row) => row,
             None => {
                 board::measured(turn, &reading.target)?;
-                Day::default()
+                DomainReadings::default()
             }
         };
         row.total += 1;
@@ -391,7 +392,7 @@ fn tell(turn: &mut Turn<'_>, key: &NodeKey, node: &Node, block: u64, taken: &[Re
 
 /// Results of comparisons with other nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Compared {
+pub struct TakeComparisons {
     pub agreed: u32,
     pub disagreed: u32,
     /// Blocked measurements that other nodes confirm.
@@ -404,7 +405,7 @@ pub struct SetTrust {
     pub node: String,
     /// 0-1.
     pub trust: f64,
-    pub compared: Compared,
+    pub compared: TakeComparisons,
 }
 
 impl Operation for SetTrust {
@@ -426,13 +427,13 @@ impl Operation for SetTrust {
 
 /// Changes that the operator makes to a node. Absent members stay as they are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Operate {
+pub struct OperateNode {
     pub key: NodeKey,
     pub standing: Option<ProbeStanding>,
     pub asn: Option<u32>,
 }
 
-impl Operation for Operate {
+impl Operation for OperateNode {
     const ACTOR: Kind = Kind::Probe;
     const NAME: &'static str = "operate";
     type Reply = Node;
@@ -453,14 +454,14 @@ impl Operation for Operate {
 
 /// Claims a node under a handle, if the token belongs to it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Claim {
+pub struct ClaimNode {
     pub key: NodeKey,
     pub token_hash: [u8; 32],
     /// `None` gives the claim up.
     pub handle: Option<String>,
 }
 
-impl Operation for Claim {
+impl Operation for ClaimNode {
     const ACTOR: Kind = Kind::Probe;
     const NAME: &'static str = "claim";
     /// The node; `None` when the token does not belong to it.
@@ -480,9 +481,9 @@ impl Operation for Claim {
 
 /// Removes rows that are too old, some at a time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Sweep;
+pub struct SweepReadings;
 
-impl Operation for Sweep {
+impl Operation for SweepReadings {
     const ACTOR: Kind = Kind::Probe;
     const NAME: &'static str = "sweep";
     type Reply = ();
@@ -508,7 +509,7 @@ impl Operation for Sweep {
         let more = seen.len() == AT_ONCE || next != Cursor::default();
         CURSOR.put(turn, &(), &next)?;
         // The sweep runs once a minute until it has gone through all rows, then it rests for an hour.
-        turn.schedule(TIMER, now.plus(if more { HOUR / 60 } else { HOUR }), &Sweep)
+        turn.schedule(TIMER, now.plus(if more { HOUR / 60 } else { HOUR }), &SweepReadings)
     }
 }
 

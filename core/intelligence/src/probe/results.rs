@@ -8,7 +8,7 @@ use super::record::{self, Submit};
 use super::wire::{Reading, Submission};
 use super::{ID, MAX_ROWS, block, named};
 use crate::country::routes::input;
-use crate::reference::{self, Sites};
+use crate::reference::{self, ReadSites};
 use crate::{Error, ErrorCode, Result, Timestamp};
 use crypto::encoding::decode_hex_array;
 use crypto::hash::{hmac_sha256_verify, sha256};
@@ -168,7 +168,7 @@ async fn domains(cx: Cx) -> Result<Response> {
     let global: Vec<ProbeSite> = basket::probe_targets().map(|target| site(target.domain, target.category)).collect();
     let mut country_domains = Vec::new();
     if let Some(code) = &code {
-        let sites = Sites { list: code.to_ascii_lowercase(), limit: COUNTRY_SITES };
+        let sites = ReadSites { list: code.to_ascii_lowercase(), limit: COUNTRY_SITES };
         let listed = runtime::query(&*cx.rt, reference::actor().name, &sites).await?;
         let mut known: Vec<&str> = global.iter().map(|site| site.domain.as_str()).collect();
         known.sort_unstable();

@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::board::{self, Overview};
 use super::community::{city, country, kind, last_seen, rounded, status};
 use super::query::{DomainDays, DomainNow};
-use super::record::{Day, HISTORY_DAYS, Latest, Node, NodeKey};
-use super::wire::{Status, entity};
-use super::{Page, shards};
+use super::record::{DomainReadings, HISTORY_DAYS, LatestReading, Node, NodeKey};
+use super::wire::{ReadingStatus, entity};
+use super::{NodePage, shards};
 use crate::country::probed::ProbeStanding;
 use crate::{Error, Result, Timestamp};
 use engine::actor::{Kind, View};
@@ -98,10 +98,10 @@ fn region(node: &Node) -> Option<&'static str> {
 fn network(view: &View<'_>) -> Result<ProbeNetwork> {
     let now = view.now;
     let mut found = Overview::of(view, now.plus(-SHOWN))?;
-    found.nodes.sort_by_key(|(key, node)| node.shown(key, Page::Network));
+    found.nodes.sort_by_key(|(key, node)| node.shown(key, NodePage::Network));
     let active: Vec<&Node> = found.nodes.iter().map(|(_, node)| node).filter(|node| is_active(node, now)).collect();
     let shown = |(key, node): &(NodeKey, Node)| NetworkNode {
-        id: node.shown(key, Page::Network),
+        id: node.shown(key, NodePage::Network),
         city: city(node),
         country: node.country.clone(),
         status: status(node, now),
@@ -229,7 +229,7 @@ fn target(cx: &Cx) -> Result<String> {
     Ok(TargetKey::from_url(text).map_err(refuse)?.as_str().to_owned())
 }
 
-fn consensus(nodes: &[(NodeKey, Node, Latest)]) -> &'static str {
+fn consensus(nodes: &[(NodeKey, Node, LatestReading)]) -> &'static str {
     let blocked = nodes.iter().filter(|(.., latest)| latest.reading.blocked());
     let countries: BTreeSet<&str> = blocked.map(|(_, node, _)| node.country.as_str()).collect();
     let regions: BTreeSet<&str> = countries
@@ -245,12 +245,12 @@ fn consensus(nodes: &[(NodeKey, Node, Latest)]) -> &'static str {
     }
 }
 
-fn shown((key, node, latest): &(NodeKey, Node, Latest)) -> DomainNode {
+fn shown((key, node, latest): &(NodeKey, Node, LatestReading)) -> DomainNode {
     let reading = &latest.reading;
     let who = reading.entity.as_deref().and_then(entity);
     let day = if node.is_shielded() { reading.at.to_date_text() } else { reading.at.to_string() };
     DomainNode {
-        node_id: node.shown(key, Page::Domain),
+        node_id: node.shown(key, NodePage::Domain),
         country: node.country.clone(),
         status: reading.status.as_str(),
         latency_ms: reading.latency_ms.unwrap_or(0),
@@ -268,11 +268,11 @@ async fn domain(cx: Cx) -> Result<Response> {
     let ask = DomainNow { domain: domain.clone() };
     let mut found = try_join_all(shards().map(|shard| runtime::query(&*cx.rt, shard, &ask))).await?.concat();
     found.retain(|(_, node, _)| !node.is_suspended());
-    found.sort_by_key(|(key, node, _)| node.shown(key, Page::Domain));
+    found.sort_by_key(|(key, node, _)| node.shown(key, NodePage::Domain));
     let oldest = now.hour() - 24;
     let hours = || found.iter().flat_map(|(.., latest)| &latest.hours).filter(|(hour, ..)| *hour > oldest);
     let mut attribution = Attribution { geographic_consensus: consensus(&found), ..Attribution::default() };
-    for reading in found.iter().map(|(.., latest)| &latest.reading).filter(|r| r.status == Status::Blocked) {
+    for reading in found.iter().map(|(.., latest)| &latest.reading).filter(|r| r.status == ReadingStatus::Blocked) {
         attribution.methods_seen.extend(reading.method());
         let who = reading.entity.as_deref().and_then(entity);
         attribution.entities_detected.extend(who.map(|(name, _)| name));
@@ -320,10 +320,10 @@ pub struct ProbeHistory {
     pub points: Vec<ProbePoint>,
 }
 
-fn point(day: u32, countries: BTreeMap<String, Day>) -> ProbePoint {
+fn point(day: u32, countries: BTreeMap<String, DomainReadings>) -> ProbePoint {
     let (total, blocked) =
         countries.values().fold((0, 0), |(total, blocked), day| (total + day.total, blocked + day.blocked));
-    let one = |(code, day): (String, Day)| {
+    let one = |(code, day): (String, DomainReadings)| {
         let top = day.methods.iter().max_by_key(|(name, n)| (**n, std::cmp::Reverse(name.as_str())));
         let top_method = top.map(|(name, _)| name.clone());
         let block_rate = share(day.blocked, day.total);
@@ -342,7 +342,7 @@ async fn history(cx: Cx) -> Result<Response> {
     let (domain, days) = (target(&cx)?, cx.count("days", 30, HISTORY_DAYS - 1)?);
     let wanted = cx.query("country")?.map(|code| country(Some(&code)));
     let from = u32::try_from(cx.now().day()).unwrap_or(0).saturating_sub(days - 1);
-    let mut by_day: BTreeMap<u32, BTreeMap<String, Day>> = BTreeMap::new();
+    let mut by_day: BTreeMap<u32, BTreeMap<String, DomainReadings>> = BTreeMap::new();
     let ask = DomainDays { domain: domain.clone(), from };
     let rows = try_join_all(shards().map(|shard| runtime::query(&*cx.rt, shard, &ask))).await?.concat();
     for (day, code, row) in rows.into_iter().filter(|(_, code, _)| wanted.as_ref().is_none_or(|w| w == code)) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::wire::{Reading, Status};
+use super::wire::{Reading, ReadingStatus};
 use super::*;
 use engine::testing::START;
 use facts::verdict::evaluate::Evaluated;
@@ -43,11 +43,11 @@ fn an_id_and_an_alias_name_their_shard_and_other_texts_none() {
 #[test]
 fn a_kind_of_blocking_without_the_claim_says_nothing() {
     let slow = read(json!({ "success": false, "httpStatus": null, "blockType": "tcp-timeout", "confidence": 0.15 }));
-    assert_eq!((slow.status, judged(&slow).vote), (Status::Other, Vote::Masked));
+    assert_eq!((slow.status, judged(&slow).vote), (ReadingStatus::Other, Vote::Masked));
     let forbidden = read(json!({ "success": false, "httpStatus": 403, "errorType": "http_forbidden" }));
-    assert_eq!((forbidden.status, judged(&forbidden).rule), (Status::Accessible, RuleId::TlsValid));
+    assert_eq!((forbidden.status, judged(&forbidden).rule), (ReadingStatus::Accessible, RuleId::TlsValid));
     for flag in ["sniBlocked", "dnsPoisoned"] {
-        assert_eq!(read(json!({ flag: true })).status, Status::Blocked, "{flag}");
+        assert_eq!(read(json!({ flag: true })).status, ReadingStatus::Blocked, "{flag}");
     }
 }
 

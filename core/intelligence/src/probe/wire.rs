@@ -119,18 +119,18 @@ fn method(word: &str) -> Option<usize> {
 
 /// The result of a reading, as lists show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Status {
+pub enum ReadingStatus {
     Accessible,
     Blocked,
     Other,
 }
 
-impl Status {
+impl ReadingStatus {
     pub const fn as_str(self) -> &'static str {
         match self {
-            Status::Accessible => "accessible",
-            Status::Blocked => "blocked",
-            Status::Other => "unknown",
+            ReadingStatus::Accessible => "accessible",
+            ReadingStatus::Blocked => "blocked",
+            ReadingStatus::Other => "unknown",
         }
     }
 }
@@ -141,7 +141,7 @@ pub struct Reading {
     /// The key of the site.
     pub target: String,
     pub at: Timestamp,
-    pub status: Status,
+    pub status: ReadingStatus,
     /// Codes of the rule and the technique; technique 0 means none.
     rule: u8,
     technique: u8,
@@ -197,7 +197,7 @@ impl Reading {
     }
 
     pub fn blocked(&self) -> bool {
-        self.status == Status::Blocked
+        self.status == ReadingStatus::Blocked
     }
 
     /// The method of blocking, as a word.
@@ -240,7 +240,7 @@ impl Reading {
     }
 }
 
-type RowJudgement = (Status, RuleId, Option<Technique>, Option<usize>);
+type RowJudgement = (ReadingStatus, RuleId, Option<Technique>, Option<usize>);
 
 fn judge(row: &ResultRow, https: bool) -> RowJudgement {
     let (sni, dns) = (row.sni_blocked == Some(true), row.dns_poisoned == Some(true));
@@ -250,10 +250,10 @@ fn judge(row: &ResultRow, https: bool) -> RowJudgement {
     let answered = row.http_status.is_some_and(|status| (100.0..600.0).contains(&status));
     // The row names a method but does not claim a block: a timeout of a slow site rather than blocking.
     if row.block_type.is_some() || !(row.success == Some(true) || answered) {
-        return (Status::Other, RuleId::NoEvidence, None, None);
+        return (ReadingStatus::Other, RuleId::NoEvidence, None, None);
     }
     let rule = if https { RuleId::TlsValid } else { RuleId::HttpAnswered };
-    (Status::Accessible, rule, None, None)
+    (ReadingStatus::Accessible, rule, None, None)
 }
 
 fn blocked(row: &ResultRow, https: bool, sni: bool, dns: bool) -> RowJudgement {
@@ -264,14 +264,14 @@ fn blocked(row: &ResultRow, https: bool, sni: bool, dns: bool) -> RowJudgement {
         // The entity that blocks is known. The technique is known where the probe states it.
         let said = place.and_then(|place| METHODS.get(place)).map(|(.., technique)| *technique);
         let technique = said.unwrap_or(Technique::HttpBlockpage);
-        return (Status::Blocked, RuleId::ProbeBlockpage, Some(technique), place.or(method("blockpage")));
+        return (ReadingStatus::Blocked, RuleId::ProbeBlockpage, Some(technique), place.or(method("blockpage")));
     }
     let Some((.., rule, technique)) = place.and_then(|place| METHODS.get(place)) else {
-        return (Status::Blocked, RuleId::NoEvidence, None, None);
+        return (ReadingStatus::Blocked, RuleId::NoEvidence, None, None);
     };
     match rule {
         // With a valid certificate the site itself gives this answer.
-        RuleId::Http451 if https => (Status::Blocked, RuleId::HttpChallenge, None, place),
-        rule => (Status::Blocked, *rule, Some(*technique), place),
+        RuleId::Http451 if https => (ReadingStatus::Blocked, RuleId::HttpChallenge, None, place),
+        rule => (ReadingStatus::Blocked, *rule, Some(*technique), place),
     }
 }

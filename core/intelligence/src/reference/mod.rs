@@ -44,8 +44,8 @@ pub const ENTRIES: &[Entry] = &[
     query::<CountriesOf>(),
     query::<ReferenceEpoch>(),
     query::<FingerprintSet>(),
-    query::<Lists>(),
-    query::<Sites>(),
+    query::<ReadLists>(),
+    query::<ReadSites>(),
     query::<Names>(),
     query::<ListedPlatforms>(),
     query::<ListedOwner>(),
@@ -203,9 +203,9 @@ fn catalogue(view: &impl Read) -> Result<SetCatalogue> {
 
 /// Names of the imported lists with their number of sites.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Lists;
+pub struct ReadLists;
 
-impl Query for Lists {
+impl Query for ReadLists {
     const ACTOR: Kind = Kind::Reference;
     const NAME: &'static str = "lists";
     type Reply = Vec<(String, u64)>;
@@ -218,12 +218,12 @@ impl Query for Lists {
 
 /// The first sites of a list with their categories.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Sites {
+pub struct ReadSites {
     pub list: String,
     pub limit: u32,
 }
 
-impl Query for Sites {
+impl Query for ReadSites {
     const ACTOR: Kind = Kind::Reference;
     const NAME: &'static str = "sites";
     type Reply = Vec<(String, String)>;

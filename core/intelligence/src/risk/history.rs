@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::days::{KEPT, ReadRecentScores, RecentScores};
 use super::level;
-use crate::aggregation::history::{self as by_network, About};
+use crate::aggregation::history::{self as by_network, HistoryAbout};
 use crate::aggregation::{HourRange, VoteCounts};
 use crate::analytics::tabular::{self, Tabular};
 use crate::country::routes::input;
@@ -83,7 +83,7 @@ fn share(score: u32) -> f64 {
 pub async fn history(cx: Cx) -> Result<Response> {
     let country = input::path_country(&cx, "code")?;
     if by_network::is_by_network(&cx)? {
-        return by_network::by_network(&cx, About { country: Some(country), ..About::default() }).await;
+        return by_network::by_network(&cx, HistoryAbout { country: Some(country), ..HistoryAbout::default() }).await;
     }
     // The table is made from the same page as the JSON answer.
     let path = cx.request.path.clone();

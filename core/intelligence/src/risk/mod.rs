@@ -23,8 +23,8 @@ pub(crate) use level::{RISKS, word};
 pub(crate) use rate::{MODEL, RateFacts, cumulative, estimate};
 pub use routes::ROUTES;
 pub(crate) use routes::base_rate;
-pub use scores::{AnyScore, Scores};
+pub use scores::{AnyScore, ReadScores};
 
 use engine::actor::{Entry, query};
 
-pub const ENTRIES: &[Entry] = &[query::<ReadRecentScores>(), query::<Scores>(), query::<AnyScore>()];
+pub const ENTRIES: &[Entry] = &[query::<ReadRecentScores>(), query::<ReadScores>(), query::<AnyScore>()];

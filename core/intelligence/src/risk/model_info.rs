@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::rate::MODEL;
-use super::scores::Scores;
+use super::scores::ReadScores;
 use crate::forecast::model::{Model, NAME};
 use crate::forecast::{self, ServedModel};
 use crate::{Result, Timestamp, world};
@@ -107,7 +107,7 @@ async fn model_page(cx: &Cx) -> Result<Response> {
     if let Some((model, since)) = served {
         return Response::json(&learned(cx, &model, since));
     }
-    let all = runtime::query(&*cx.rt, world::actor().name, &Scores).await?;
+    let all = runtime::query(&*cx.rt, world::actor().name, &ReadScores).await?;
     let deployment = runtime::query(&*cx.rt, deployment::actor().name, &WhoAmI).await?;
     let mut sources: Vec<String> = all.iter().flat_map(|(_, row)| row.sources.clone()).collect();
     sources.sort();

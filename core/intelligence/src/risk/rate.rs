@@ -9,7 +9,7 @@ use engine::number::round;
 use facts::sentence::Sentence;
 
 /// Description of the model that is served.
-pub struct Model {
+pub struct RiskModel {
     pub name: &'static str,
     pub version: &'static str,
     pub algorithm: &'static str,
@@ -17,7 +17,7 @@ pub struct Model {
     pub caveats: [Sentence; 3],
 }
 
-pub const MODEL: Model = Model {
+pub const MODEL: RiskModel = RiskModel {
     name: "base-rate",
     version: "base-rate/1",
     algorithm: "Poisson rate of incidents in the last 365 days, shrunk towards the rate of all countries, times the \
@@ -71,7 +71,7 @@ pub struct Factor {
 
 /// The risk that something begins.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Risk {
+pub struct OnsetRisk {
     /// One probability for each day from tomorrow on, 0-1.
     pub daily: Vec<f64>,
     pub confidence: f64,
@@ -80,7 +80,7 @@ pub struct Risk {
 }
 
 /// The risk of each of the next `days` days.
-pub fn estimate(known: &RateFacts, days: u32) -> Risk {
+pub fn estimate(known: &RateFacts, days: u32) -> OnsetRisk {
     let everywhere = (known.incidents_everywhere as f64 + JEFFREYS) / (known.countries.max(1) as f64 * WINDOW);
     let own = (known.incidents as f64 + everywhere * PRIOR_DAYS) / (WINDOW + PRIOR_DAYS);
     let shift = (TREND_WEIGHT * known.trend.unwrap_or(0.0)).clamp(-TREND_LIMIT, TREND_LIMIT);
@@ -113,7 +113,7 @@ pub fn estimate(known: &RateFacts, days: u32) -> Risk {
         (false, true) => MEASURED,
         (false, false) => 0.0,
     };
-    Risk { daily: vec![hazard; days as usize], confidence, factors, caveats }
+    OnsetRisk { daily: vec![hazard; days as usize], confidence, factors, caveats }
 }
 
 /// For each day, the probability that something has begun by the end of it.

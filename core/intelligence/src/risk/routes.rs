@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::days::{KEPT, ReadRecentScores, RecentScores};
 use super::level::{self, LEVELS, RISKS};
 use super::model_info::{self, ModelBody};
-use super::rate::{self, MODEL, RateFacts, Risk};
-use super::scores::{Score, Scores};
+use super::rate::{self, MODEL, OnsetRisk, RateFacts};
+use super::scores::{CountryScore, ReadScores};
 use crate::aggregation::history::{BY, SINCE_DAY, UNTIL_DAY};
 use crate::analytics::FORMAT;
 use crate::country::routes::input;
@@ -229,7 +229,7 @@ async fn learned_or_base(
     looked: &RecentScores,
     trend: Option<f64>,
     horizon: u32,
-) -> Result<(Risk, String, String)> {
+) -> Result<(OnsetRisk, String, String)> {
     if subject.is_none()
         && let Some(ahead) = forecast::ahead(cx, country, horizon).await?
     {
@@ -241,7 +241,7 @@ async fn learned_or_base(
             Some(_) => licence::effective([license, strictest(&looked.summary.sources)].iter().map(String::as_str)),
             None => license,
         };
-        return Ok((Risk { daily, confidence, factors, caveats }, version, license));
+        return Ok((OnsetRisk { daily, confidence, factors, caveats }, version, license));
     }
     let mut risk = estimate(cx, country, subject, looked, trend, horizon).await?;
     risk.caveats.push(match subject {
@@ -260,13 +260,13 @@ async fn estimate(
     looked: &RecentScores,
     trend: Option<f64>,
     horizon: u32,
-) -> Result<Risk> {
+) -> Result<OnsetRisk> {
     let subject = subject.map(incident_subject);
     let known = RateFacts {
         incidents: begun(cx, Some(country), subject.as_deref()).await?,
         incidents_everywhere: begun(cx, None, subject.as_deref()).await?,
         about: subject,
-        countries: runtime::query(&*cx.rt, world::actor().name, &Scores).await?.len() as u64,
+        countries: runtime::query(&*cx.rt, world::actor().name, &ReadScores).await?.len() as u64,
         trend,
         measured: looked.summary.recent > 0,
         scored: looked.summary.index.score.is_some(),
@@ -293,7 +293,7 @@ fn factor(factor: rate::Factor) -> FactorBody {
     }
 }
 
-fn days(risk: &Risk, now: Timestamp) -> Vec<DayBody> {
+fn days(risk: &OnsetRisk, now: Timestamp) -> Vec<DayBody> {
     (1..)
         .zip(risk.daily.iter().zip(rate::cumulative(&risk.daily)))
         .map(|(day, (risk, cumulative))| DayBody {
@@ -470,9 +470,9 @@ async fn scores(cx: Cx) -> Result<Response> {
 async fn scores_page(cx: &Cx) -> Result<Response> {
     let least = least_confidence(cx)?;
     let limit = cx.count("limit", DEFAULT_LIMIT, MAX_LIMIT)? as usize;
-    let all = runtime::query(&*cx.rt, world::actor().name, &Scores).await?;
+    let all = runtime::query(&*cx.rt, world::actor().name, &ReadScores).await?;
     let insufficient_data = all.iter().filter(|(_, row)| row.score.is_none()).count();
-    let mut found: Vec<(u32, String, Score)> =
+    let mut found: Vec<(u32, String, CountryScore)> =
         all.into_iter().filter_map(|(country, row)| Some((row.score?, country, row))).collect();
     found.retain(|(.., row)| row.confidence >= least);
     found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));

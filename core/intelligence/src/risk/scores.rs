@@ -10,7 +10,7 @@ use engine::kv::{Direction, Read, Row, Table};
 
 /// A country's score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Score {
+pub struct CountryScore {
     /// 0-100; `None` when there is too little data.
     pub score: Option<u32>,
     /// Probability that the level is right.
@@ -23,13 +23,13 @@ pub struct Score {
     /// The strictest licence of its sources.
     pub license: String,
 }
-impl Row for Score {}
+impl Row for CountryScore {}
 
-const SCORES: Table<(String,), Score> = Table::new(40);
+const SCORES: Table<(String,), CountryScore> = Table::new(40);
 
 /// Keeps the score of a country's summary.
 pub fn note(turn: &mut Turn<'_>, summary: &CountrySummary) -> Result<()> {
-    let row = Score {
+    let row = CountryScore {
         score: summary.index.score,
         confidence: certainty(&summary.index),
         samples: summary.recent,
@@ -61,14 +61,14 @@ impl Query for AnyScore {
 
 /// Asks for the scores of all countries with measurements, by code.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Scores;
+pub struct ReadScores;
 
-impl Query for Scores {
+impl Query for ReadScores {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "scores";
-    type Reply = Vec<(String, Score)>;
+    type Reply = Vec<(String, CountryScore)>;
 
-    fn run(self, view: &View<'_>) -> Result<Vec<(String, Score)>> {
+    fn run(self, view: &View<'_>) -> Result<Vec<(String, CountryScore)>> {
         let rows = SCORES.scan(view, &SCORES.range(), Direction::Ascending, usize::MAX)?;
         Ok(rows.into_iter().map(|((country,), row)| (country, row)).collect())
     }

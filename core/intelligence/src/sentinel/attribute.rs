@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::series::{DonorList, Donors, MOST_DONORS, Shares};
 use super::synthetic::{Control, Unit, control, p_value};
 use crate::country::routes::input;
-use crate::elections::{Elections, Status};
+use crate::elections::{DateCertainty, Elections};
 use crate::incidents::{self, Filter, Incident, IncidentBody, Select};
 use crate::{Error, Result, Timestamp, world};
 use engine::http::{Cx, Response};
@@ -182,7 +182,7 @@ async fn trigger(cx: &Cx, country: &str, date: i32) -> Result<Option<TriggerBody
         found.push((distance(nearest), body));
     }
     let elections = runtime::query(&*cx.rt, world::actor().name, &Elections).await?;
-    for election in elections.into_iter().filter(|of| of.country == country && of.status != Status::Cancelled) {
+    for election in elections.into_iter().filter(|of| of.country == country && of.status != DateCertainty::Cancelled) {
         let Some(on) = election.when.day().filter(|on| (on - date).abs() <= ELECTION_NEAR) else { continue };
         let body = TriggerBody {
             sentences: Sentences::new(),

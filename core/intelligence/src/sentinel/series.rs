@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::country::DayCountRows;
 use crate::forecast::history::start;
-use crate::risk::Scores;
+use crate::risk::ReadScores;
 use crate::world::{EventHistory, index};
 use crate::{Result, anomaly};
 use engine::actor::{Kind, Query, View};
@@ -111,7 +111,7 @@ impl Query for Donors {
             (self.day - QUIET_DAYS..=self.last).contains(&day).then(|| country.clone())
         };
         let shut: BTreeSet<String> = marks.iter().filter_map(begun).collect();
-        let mut rows = Scores.run(view)?;
+        let mut rows = ReadScores.run(view)?;
         rows.retain(|(country, score)| {
             let free = score.score.is_some_and(|score| index::level(score).0 == "free");
             free && *country != self.country && !shut.contains(country)

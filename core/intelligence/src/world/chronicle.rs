@@ -4,12 +4,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::country::{Days, SeriesDays, TellAllDays};
+use crate::country::{MeasuredDays, SeriesDays, TellAllDays};
 use engine::actor::{Kind, Operation, Query, Turn, View};
 use engine::kv::{Direction, Table};
 
 /// By (series, country).
-const CHRONICLE: Table<(String, String), Days> = Table::derived(70);
+const CHRONICLE: Table<(String, String), MeasuredDays> = Table::derived(70);
 
 /// A country reports the days of series whose days may have changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -60,9 +60,9 @@ pub struct Chronicle {
 impl Query for Chronicle {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "chronicle";
-    type Reply = Vec<(String, Days)>;
+    type Reply = Vec<(String, MeasuredDays)>;
 
-    fn run(self, view: &View<'_>) -> Result<Vec<(String, Days)>> {
+    fn run(self, view: &View<'_>) -> Result<Vec<(String, MeasuredDays)>> {
         let rows = CHRONICLE.scan(view, &CHRONICLE.prefix(&(self.target,)), Direction::Ascending, 300)?;
         Ok(rows.into_iter().map(|((_, country), days)| (country, days)).collect())
     }

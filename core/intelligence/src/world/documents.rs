@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::given::newest_of;
+use super::imports::newest_of;
 use super::index::{GLOBAL_LIST, WEIGHTS, level};
 use super::outages::{Outage, outages};
 use super::{CountrySummary, methodology, summaries};

@@ -151,14 +151,14 @@ fn soon(turn: &mut Turn<'_>) -> Result<()> {
         return Ok(());
     }
     let due = turn.now.plus(INTERVALS * i64::from(turn.settings.publish_interval) * SECOND);
-    turn.schedule(TIMER, due, &Answer)
+    turn.schedule(TIMER, due, &AnswerNext)
 }
 
 /// Answers the next questions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Answer;
+pub struct AnswerNext;
 
-impl Operation for Answer {
+impl Operation for AnswerNext {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "answer_elsewhere";
     type Reply = ();
@@ -178,7 +178,7 @@ impl Operation for Answer {
         }
         if open.len() == AT_ONCE {
             let now = turn.now;
-            turn.schedule(TIMER, now, &Answer)?;
+            turn.schedule(TIMER, now, &AnswerNext)?;
         }
         Ok(())
     }

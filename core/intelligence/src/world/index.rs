@@ -86,22 +86,22 @@ pub struct Inputs<'a> {
 }
 
 /// The sites that the parts of the index are about.
-pub struct Lists<'a> {
+pub struct IndexLists<'a> {
     /// The sites for breadth: the imported global list, otherwise the project's own basket.
     breadth: BTreeSet<&'a str>,
     is_imported: bool,
     political: &'a [String],
 }
 
-impl<'a> Lists<'a> {
+impl<'a> IndexLists<'a> {
     /// `global` and `political` as in [`Inputs`].
-    pub fn new(global: &'a [String], political: &'a [String]) -> Lists<'a> {
+    pub fn new(global: &'a [String], political: &'a [String]) -> IndexLists<'a> {
         let is_imported = !global.is_empty();
         let breadth = match is_imported {
             true => global.iter().map(String::as_str).collect(),
             false => starter::basket::all().iter().map(|site| site.domain).collect(),
         };
-        Lists { breadth, is_imported, political }
+        IndexLists { breadth, is_imported, political }
     }
 
     fn is_political(&self, target: &String) -> bool {
@@ -111,7 +111,7 @@ impl<'a> Lists<'a> {
 }
 
 /// The part of a domain's measured verdict that the index needs.
-pub struct Site<'a> {
+pub struct IndexSite<'a> {
     pub target: &'a String,
     pub state: State,
     /// Whether any measurement is young enough to count, and how many count at this domain.
@@ -123,7 +123,7 @@ pub struct Site<'a> {
 
 /// Sums over the verdicts of domains: all that the index needs of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct IndexSums {
     sessions: u64,
     /// Measured sites with a verdict.
     sites: u32,
@@ -136,8 +136,8 @@ pub struct Tally {
     depth: f64,
 }
 
-impl Tally {
-    pub fn add(&mut self, site: &Site<'_>, lists: &Lists<'_>) {
+impl IndexSums {
+    pub fn add(&mut self, site: &IndexSite<'_>, lists: &IndexLists<'_>) {
         self.sessions += u64::from(site.counted);
         self.sites += u32::from(site.is_measured && site.state != State::Unknown);
         if site.state != State::Unknown && lists.breadth.contains(site.target.as_str()) {
@@ -175,11 +175,11 @@ pub fn level(score: u32) -> (&'static str, u8) {
 
 /// Computes the index. The rows are measured; known lists never enter.
 pub fn compute(inputs: &Inputs<'_>) -> Index {
-    let lists = Lists::new(inputs.global, inputs.political);
-    let mut tally = Tally::default();
+    let lists = IndexLists::new(inputs.global, inputs.political);
+    let mut tally = IndexSums::default();
     for row in &inputs.rows {
         let TargetSummary { target, state, counted, blocked_weight, .. } = row;
-        let site = Site {
+        let site = IndexSite {
             target,
             state: *state,
             is_measured: row.evidence > 0,
@@ -192,8 +192,8 @@ pub fn compute(inputs: &Inputs<'_>) -> Index {
 }
 
 /// The index of a tally. The tally must be made with these lists.
-pub fn of(tally: &Tally, lists: &Lists<'_>, networks: u32, shutdown_load: Result<f64, Sentence>) -> Index {
-    let Tally { sessions, sites, listed, share, blocked, political, depth } = *tally;
+pub fn of(tally: &IndexSums, lists: &IndexLists<'_>, networks: u32, shutdown_load: Result<f64, Sentence>) -> Index {
+    let IndexSums { sessions, sites, listed, share, blocked, political, depth } = *tally;
     let shrunk = |sum: f64, n: u32, mean: f64| (sum + mean * PRIOR_SITES) / (f64::from(n) + PRIOR_SITES);
     let any = |value: f64| (blocked > 0).then_some(value);
     let no_blocks = Sentence::new("index.no_blocks");

@@ -8,7 +8,7 @@
 //! | `elsewhere` | how many measurements other countries had during a silence |
 //! | `exchange` | controls and priors that countries give each other |
 //! | `failing` | how often a target fails in other countries at the same time |
-//! | `given` | events in short, and the last import of each source |
+//! | `imports` | what each source gave: events in short, numbers of rows, its last import |
 //! | [`index`] | the censorship index |
 //! | `methodology` | how the answers are computed |
 //! | `outages` | countries with active incidents |
@@ -21,7 +21,7 @@ mod documents;
 mod elsewhere;
 mod exchange;
 mod failing;
-mod given;
+mod imports;
 pub mod index;
 mod methodology;
 mod outages;
@@ -38,7 +38,7 @@ pub use documents::{FAMILIES, INDEX_CSV, INDEX_JSON, LICENSE, METHODOLOGY, OVERV
 pub use elsewhere::{AskElsewhere, Elsewhere, VolumeDays};
 pub use exchange::{DAYS_AT_ONCE, PeerDays, SendPriors};
 pub use failing::{Compare, FailingBlocks};
-pub use given::{
+pub use imports::{
     EventHistory, EventMark, ForgetGiven, ForgetImports, GivenEvents, ImportRow, NoteImport, SourceRows, SourceState,
     SourceTotal,
 };
@@ -46,7 +46,9 @@ pub use methodology::{Methodology, methodology};
 pub use outages::{Outage, SetOutage};
 use survey::Latest;
 pub use survey::{Glance, SitesBeginning, SurveyOf, Surveyed};
-pub use sweep::{ChangedAnswer, Forget, SourceEpoch, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
+pub use sweep::{
+    ChangedAnswer, ForgetTargets, SourceEpoch, StartSweep, SweepProgress, SweepState, Swept, Task, Unlisted,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -70,21 +72,21 @@ pub const ENTRIES: &[Entry] = &[
     operation::<failing::AnswerDue>(),
     operation::<failing::TellFailing>(),
     operation::<AskElsewhere>(),
-    operation::<elsewhere::Answer>(),
+    operation::<elsewhere::AnswerNext>(),
     operation::<StartSweep>(),
     operation::<sweep::Continue>(),
     operation::<Swept>(),
-    operation::<Forget>(),
+    operation::<ForgetTargets>(),
     operation::<Unlisted>(),
     operation::<shutdowns::TellShutdowns>(),
     operation::<SetOutage>(),
     query::<SweepState>(),
     query::<SourceEpoch>(),
-    query::<Countries>(),
+    query::<ReadCountries>(),
     query::<SurveyOf>(),
     query::<SitesBeginning>(),
     query::<Chronicle>(),
-    query::<Overview>(),
+    query::<ReadOverview>(),
     operation::<GivenEvents>(),
     operation::<ForgetGiven>(),
     operation::<NoteImport>(),
@@ -367,25 +369,25 @@ impl Operation for Summarize {
 
 /// Countries with measurements.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Countries;
+pub struct ReadCountries;
 
-impl Query for Countries {
+impl Query for ReadCountries {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "countries";
     type Reply = Vec<String>;
 
     fn run(self, view: &View<'_>) -> Result<Vec<String>> {
         // Read only the codes, because a summary may name a thousand sites.
-        let rows = crate::risk::Scores.run(view)?;
+        let rows = crate::risk::ReadScores.run(view)?;
         Ok(rows.into_iter().map(|(country, _)| country).collect())
     }
 }
 
 /// The latest summaries of all countries.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Overview;
+pub struct ReadOverview;
 
-impl Query for Overview {
+impl Query for ReadOverview {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "overview";
     type Reply = Vec<CountrySummary>;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::given::newest_of;
+use super::imports::newest_of;
 use crate::country::SetShutdownTable;
-use crate::risk::Scores;
+use crate::risk::ReadScores;
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Query, Turn};
 use engine::kv::{Direction, Table};
@@ -40,7 +40,7 @@ impl Operation for TellShutdowns {
         let told = TOLD.scan(turn, &TOLD.range(), Direction::Ascending, usize::MAX)?;
         let told: BTreeMap<String, Timestamp> =
             told.into_iter().map(|((country,), newest)| (country, newest)).collect();
-        for (country, _) in Scores.run(&turn.view())? {
+        for (country, _) in ReadScores.run(&turn.view())? {
             if told.get(&country).copied() == newest {
                 continue;
             }

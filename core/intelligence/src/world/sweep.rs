@@ -51,7 +51,7 @@ pub struct ChangedAnswer {
 
 /// The progress of a sweep.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sweep {
+pub struct SweepProgress {
     pub started: Timestamp,
     pub countries: u32,
     pub done: u32,
@@ -60,9 +60,9 @@ pub struct Sweep {
     pub changed: u64,
     pub changes: Vec<ChangedAnswer>,
 }
-impl Row for Sweep {}
+impl Row for SweepProgress {}
 
-const SWEEPS: Table<(u16,), Sweep> = Table::derived(22);
+const SWEEPS: Table<(u16,), SweepProgress> = Table::derived(22);
 /// How often a sweep of each task was started. An import carries the number from its beginning, so that a removal can
 /// refuse it.
 const EPOCHS: Table<(u16,), u64> = Table::derived(24);
@@ -79,9 +79,9 @@ pub struct StartSweep {
 impl Operation for StartSweep {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "start_sweep";
-    type Reply = Sweep;
+    type Reply = SweepProgress;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Sweep> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<SweepProgress> {
         let key = self.task.key();
         if let Some(running) = SWEEPS.get(turn, &(key,))?.filter(|sweep| sweep.done < sweep.countries) {
             return Ok(running);
@@ -90,7 +90,7 @@ impl Operation for StartSweep {
             crate::forecast::source_dropped(turn)?;
         }
         let countries = u32::try_from(self.countries.len()).unwrap_or(u32::MAX);
-        let sweep = Sweep { started: turn.now, countries, ..Sweep::default() };
+        let sweep = SweepProgress { started: turn.now, countries, ..SweepProgress::default() };
         SWEEPS.put(turn, &(key,), &sweep)?;
         let epoch = EPOCHS.get(turn, &(key,))?.unwrap_or_default();
         EPOCHS.put(turn, &(key,), &(epoch + 1))?;
@@ -198,22 +198,22 @@ pub struct SweepState {
 impl Query for SweepState {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "sweep_state";
-    type Reply = Option<Sweep>;
+    type Reply = Option<SweepProgress>;
 
-    fn run(self, view: &View<'_>) -> Result<Option<Sweep>> {
+    fn run(self, view: &View<'_>) -> Result<Option<SweepProgress>> {
         Ok(SWEEPS.get(view, &(self.task.key(),))?)
     }
 }
 
 /// A country has no measurements of some targets any more. With `country_too`, it has no measurements at all.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Forget {
+pub struct ForgetTargets {
     pub country: String,
     pub targets: BTreeSet<String>,
     pub country_too: bool,
 }
 
-impl Operation for Forget {
+impl Operation for ForgetTargets {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "forget";
     type Reply = ();

@@ -13,7 +13,7 @@ use crypto::{sealing, signing};
 use engine::runtime::{self, Runtime};
 use engine::settings::Settings;
 use engine::time::MINUTE;
-use relay::agent::create::Create;
+use relay::agent::create::CreateAgent;
 use relay::agent::custody::HeldKeys;
 use relay::agent::deactivate::Deactivate;
 use relay::agent::record::{ReadKeys, Update};
@@ -99,7 +99,7 @@ pub(super) async fn make(rt: &dyn Runtime) -> Result<ProviderKeys> {
     let public = held.public();
     let id = encoding::did_bytes(&public.signing);
     let (did, actor) = (wire::did_text(settings, &id), encoding::actor_id(&id));
-    let create = Create {
+    let create = CreateAgent {
         name: None,
         capabilities: SERVICES.iter().map(|service| service.slug(&settings.brand)).collect(),
         metadata: "{}".to_owned(),

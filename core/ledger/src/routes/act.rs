@@ -232,14 +232,13 @@ impl Act {
         claimant: Option<Claimant>,
     ) -> Ruled<Result<SubmissionResult, (Reason, RefusalFacts)>> {
         let brand = &cx.settings().brand;
-        let unknown = self.unknown_signer();
         let Some(name) = name_of(brand, self.envelope.signer()).map(str::to_owned) else {
             // A freeze and a closed faucet come before an unknown signer, as for other envelopes.
             let prepared = runtime::query(&*cx.rt, ACTOR, &Prepare { names: Vec::new() }).await?;
             ensure(!prepared.frozen, Reason::SystemFrozen)?;
             let open = claimant.as_ref().is_none_or(|claimant| claimant.finds_open(prepared.grants));
             ensure(open, Reason::FaucetDisabled)?;
-            return Err(unknown.into());
+            return Err(self.unknown_signer().into());
         };
         let key = cx.idempotency_key(MAX_KEY)?;
         let repeat = key.map(|key| idempotency::id(cx.route.path, &name, key));
@@ -254,36 +253,7 @@ impl Act {
             }
         }
         for _ in 0..ATTEMPTS {
-            let names = names.clone();
-            let prepared = runtime::query(&*cx.rt, ACTOR, &Prepare { names: names.clone() }).await?;
-            ensure(!prepared.frozen, Reason::SystemFrozen)?;
-            // A repeat may have had its grant before the faucet closed.
-            let open =
-                repeat.is_some() || claimant.as_ref().is_none_or(|claimant| claimant.finds_open(prepared.grants));
-            ensure(open, Reason::FaucetDisabled)?;
-            let mut told = names.into_iter().zip(prepared.keys.into_iter().zip(prepared.wallets));
-            let own = told.next().and_then(|(_, (row, _))| row);
-            let speakers = speakers(cx, &name, own).await?.ok_or(unknown)?;
-            ensure(!speakers.keys.is_empty(), unknown)?;
-            let verified = |key: &[u8; 32]| Some((*key, self.verified(cx, key).ok()?));
-            let (key, signature) = speakers.keys.iter().find_map(verified).ok_or(Reason::InvalidSignature)?;
-            let row = KeyRow { key: Some(key), ..speakers.row };
-            within_budget(cx, &name)?;
-            let mut others = Vec::new();
-            for (name, (row, has_wallet)) in told {
-                // A name with a wallet can be paid, so its agent is asked only if it has none.
-                let enough = has_wallet && matches!(self.envelope.content, Content::Transfer(_) | Content::Batch(_));
-                let row = if enough { row } else { known(cx, &name, row).await? };
-                others.extend(row.map(|row| NamedKey { name, row }));
-            }
-            let submit = Submit {
-                canonical: self.canonical.clone(),
-                signature,
-                signer: NamedKey { name: name.clone(), row },
-                others,
-                claimant: claimant.clone(),
-                repeat,
-            };
+            let submit = self.by_asked_keys(cx, &names, claimant.as_ref(), repeat).await?;
             let signers = Signers::of(cx.rt.environment());
             let known = submit.others.iter().chain([&submit.signer]);
             known.for_each(|known| signers.put(&known.name, &known.row));
@@ -292,6 +262,40 @@ impl Act {
             }
         }
         Err(Error::unavailable("the signer's key changes faster than it is read").into())
+    }
+
+    /// The submission with the keys that the ledger and the agents have now. The first of `names` is the signer's.
+    async fn by_asked_keys(
+        &self,
+        cx: &Cx,
+        names: &[Name],
+        claimant: Option<&Claimant>,
+        repeat: Option<Id>,
+    ) -> Ruled<Submit> {
+        let unknown = self.unknown_signer();
+        let prepared = runtime::query(&*cx.rt, ACTOR, &Prepare { names: names.to_vec() }).await?;
+        ensure(!prepared.frozen, Reason::SystemFrozen)?;
+        // A repeat may have had its grant before the faucet closed.
+        let open = repeat.is_some() || claimant.is_none_or(|claimant| claimant.finds_open(prepared.grants));
+        ensure(open, Reason::FaucetDisabled)?;
+        let mut told = names.iter().zip(prepared.keys.into_iter().zip(prepared.wallets));
+        let (name, (own, _)) = told.next().ok_or(unknown)?;
+        let speakers = speakers(cx, name, own).await?.ok_or(unknown)?;
+        ensure(!speakers.keys.is_empty(), unknown)?;
+        let verified = |key: &[u8; 32]| Some((*key, self.verified(cx, key).ok()?));
+        let (key, signature) = speakers.keys.iter().find_map(verified).ok_or(Reason::InvalidSignature)?;
+        let row = KeyRow { key: Some(key), ..speakers.row };
+        within_budget(cx, name)?;
+        let mut others = Vec::new();
+        for (name, (row, has_wallet)) in told {
+            // A name with a wallet can be paid, so its agent is asked only if it has none.
+            let enough = has_wallet && matches!(self.envelope.content, Content::Transfer(_) | Content::Batch(_));
+            let row = if enough { row } else { known(cx, name, row).await? };
+            others.extend(row.map(|row| NamedKey { name: name.clone(), row }));
+        }
+        let signer = NamedKey { name: name.clone(), row };
+        let canonical = self.canonical.clone();
+        Ok(Submit { canonical, signature, signer, others, claimant: claimant.cloned(), repeat })
     }
 
     /// The submission if all keys are remembered and the signature verifies, which saves a question to the ledger. If

@@ -11,7 +11,7 @@ use crate::rows::{EVENTS, KEYS, KeyRow, WALLETS};
 use crate::submit::{Answer, NamedKey, SubmissionResult, Submit};
 use crypto::signing;
 use engine::actor::{ActorId, Call, Kind, decode, host};
-use engine::kv::fault::{FaultyStore, How, When};
+use engine::kv::fault::{FaultyStore, When, WriteFault};
 use engine::kv::{MemoryStore, Store};
 use engine::runtime::Runtime;
 use relay::testing::TestRuntime;
@@ -260,16 +260,17 @@ fn t10_a_write_that_fails_leaves_neither_balance_nor_row_and_one_that_is_not_ack
         let balance = |party: &Party| WALLETS.get(store, &(party.name(),)).unwrap().unwrap().balance;
         (balance(&a), balance(&b), EVENTS.contains(store, &(id,)).unwrap())
     };
-    for (how, expected) in [(How::Lost, (900, 1_100, false)), (How::Unacknowledged, (600, 1_400, true))] {
+    for (fault, expected) in [(WriteFault::Lost, (900, 1_100, false)), (WriteFault::Unacknowledged, (600, 1_400, true))]
+    {
         let mut store = FaultyStore::new(store.clone());
-        store.fail(When::Nth(0), how);
+        store.fail(When::Nth(0), fault);
         assert_eq!(state(&store), (900, 1_100, false));
         store.apply(batch.clone()).unwrap_err();
         assert_eq!(state(&store), expected);
         store.heal();
         // A client that got no answer sends it again.
         let (again, batch) = perform(&world.rt, &store.inner, &submit);
-        assert_eq!(matches!(again, Answer::Done(_)), how == How::Lost);
+        assert_eq!(matches!(again, Answer::Done(_)), fault == WriteFault::Lost);
         store.apply(batch).unwrap();
         assert_eq!(state(&store), (600, 1_400, true));
     }

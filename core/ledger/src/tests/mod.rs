@@ -1,5 +1,15 @@
 //! Tests of the ledger under a clock that they move, with whole requests on a deployment in memory. Everything that
 //! needs no clock is tested over HTTP on every runtime (`tests/conformance/ledger_*.rs`).
+//!
+//! | Modules | What |
+//! |---|---|
+//! | `invariants_*` | the invariants by number |
+//! | `lists` | which test holds each invariant and each decision |
+//! | `model` | random operations, compared with the model after each one |
+//! | `deadlines`, `times`, `bounds`, `room` | what runs out: escrows, windows, room |
+//! | `keys`, `operators`, `signatures`, `malformed`, `order`, `vectors` | who may act, and which reason a refusal gives |
+//! | `log`, `merkle`, `forged`, `segments` | the log, as an auditor sees it |
+//! | `metrics`, `stats`, `trust` | numbers made of what happened |
 
 mod bounds;
 mod deadlines;

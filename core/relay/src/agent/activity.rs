@@ -17,7 +17,7 @@ pub const KEPT: u32 = 31;
 
 /// Counts of one day, or of several days together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct ActivityCounts {
     /// Messages under the agent's own name.
     pub sent: u64,
     pub received: u64,
@@ -33,12 +33,12 @@ pub struct Counts {
     /// Corroborations by other agents of this agent's attestations.
     pub corroborations: u64,
 }
-impl Row for Counts {}
+impl Row for ActivityCounts {}
 
-impl Counts {
+impl ActivityCounts {
     /// The sum of both.
-    pub fn plus(&self, other: &Counts) -> Counts {
-        Counts {
+    pub fn plus(&self, other: &ActivityCounts) -> ActivityCounts {
+        ActivityCounts {
             sent: self.sent.saturating_add(other.sent),
             received: self.received.saturating_add(other.received),
             read: self.read.saturating_add(other.read),
@@ -54,7 +54,7 @@ impl Counts {
 }
 
 /// Counts by day since 1970; day 0 holds the sum of the days that are no longer kept.
-const DAYS: Table<(u32,), Counts> = Table::new(93);
+const DAYS: Table<(u32,), ActivityCounts> = Table::new(93);
 
 pub const ENTRIES: &[Entry] = &[query::<ReadActivity>()];
 
@@ -64,14 +64,14 @@ pub fn day_of(at: Timestamp) -> u32 {
 }
 
 /// Counts something that happened today.
-pub fn count(turn: &mut Turn<'_>, what: &Counts) -> Result<()> {
+pub fn count(turn: &mut Turn<'_>, what: &ActivityCounts) -> Result<()> {
     let today = day_of(turn.now);
     add(turn, today, what)
 }
 
 /// Counts something that happened on a day. When a day is new, days that are no longer kept are added to the one sum.
-pub(super) fn add(turn: &mut Turn<'_>, day: u32, what: &Counts) -> Result<()> {
-    if *what == Counts::default() {
+pub(super) fn add(turn: &mut Turn<'_>, day: u32, what: &ActivityCounts) -> Result<()> {
+    if *what == ActivityCounts::default() {
         return Ok(());
     }
     let known = DAYS.get(turn, &(day,))?;
@@ -100,8 +100,8 @@ pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
 
 /// The sum of an agent's counts, and the last batch of counts in it.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Activity {
-    pub counts: Counts,
+pub struct ActivitySum {
+    pub counts: ActivityCounts,
     pub last_batch: BatchNumber,
 }
 
@@ -115,10 +115,10 @@ pub struct ReadActivity {
 impl Query for ReadActivity {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "activity";
-    type Reply = Activity;
+    type Reply = ActivitySum;
 
-    fn run(self, view: &View<'_>) -> Result<Activity> {
-        let mut sum = Counts::default();
+    fn run(self, view: &View<'_>) -> Result<ActivitySum> {
+        let mut sum = ActivityCounts::default();
         let view: &dyn Read = view;
         DAYS.visit(view, DAYS.between(&(self.since,), &(u32::MAX,)), Direction::Ascending, |_, counts| {
             sum = sum.plus(&counts);
@@ -126,6 +126,6 @@ impl Query for ReadActivity {
         })?;
         let (day, today) = super::mailbox::today(view)?;
         let counts = if day >= self.since { sum.plus(&today) } else { sum };
-        Ok(Activity { counts, last_batch: super::record::USAGE.get(view, &())?.unwrap_or_default().last_batch })
+        Ok(ActivitySum { counts, last_batch: super::record::USAGE.get(view, &())?.unwrap_or_default().last_batch })
     }
 }

@@ -11,8 +11,8 @@ use super::consent::ReadPeer;
 use super::mailbox::Local;
 use super::tasks::boxed::{self, Boxed, Content, ContentMembers};
 use super::tasks::routes::{expires_in, new_local};
-use super::tasks::store::Put;
-use super::tasks::{Head, Priority, Status};
+use super::tasks::store::PutTask;
+use super::tasks::{Priority, TaskHead, TaskStatus};
 use super::trust::Level;
 use super::{capabilities, continuity, custody, record, wire};
 use crate::agent::authentication::Calling;
@@ -72,12 +72,12 @@ impl Broadcast {
         if settled >= u64::from(self.tasks) { "completed" } else { "active" }
     }
 
-    fn count(&mut self, status: Status) {
+    fn count(&mut self, status: TaskStatus) {
         match status {
-            Status::Completed => self.completed += 1,
-            Status::Failed => self.failed += 1,
-            Status::Cancelled => self.cancelled += 1,
-            Status::Pending | Status::Accepted | Status::InProgress => {}
+            TaskStatus::Completed => self.completed += 1,
+            TaskStatus::Failed => self.failed += 1,
+            TaskStatus::Cancelled => self.cancelled += 1,
+            TaskStatus::Pending | TaskStatus::Accepted | TaskStatus::InProgress => {}
         }
     }
 }
@@ -88,7 +88,7 @@ pub struct Task {
     pub local: Local,
     /// The agent's name when it was asked.
     pub name: Option<String>,
-    pub status: Status,
+    pub status: TaskStatus,
     pub rating: Option<u8>,
 }
 impl Row for Task {}
@@ -97,14 +97,15 @@ const BROADCASTS: Table<(Local,), Broadcast> = Table::new(69);
 const ORDER: Table<(Desc<Timestamp>, Local), ()> = Table::new(70);
 const TASKS: Table<(Local, Did), Task> = Table::new(71);
 
-pub const ENTRIES: &[Entry] = &[operation::<Create>(), operation::<Refused>(), query::<ReadAll>(), query::<ReadOne>()];
+pub const ENTRIES: &[Entry] =
+    &[operation::<CreateBroadcast>(), operation::<Refused>(), query::<ReadAll>(), query::<ReadOne>()];
 
 /// Notes a new task of a broadcast, or a change of one.
-pub(super) fn note(turn: &mut Turn<'_>, broadcast: Local, head: &Head) -> Result<()> {
+pub(super) fn note(turn: &mut Turn<'_>, broadcast: Local, head: &TaskHead) -> Result<()> {
     change(turn, broadcast, head.to, head.status, head.rating)
 }
 
-fn change(turn: &mut Turn<'_>, local: Local, to: Did, status: Status, rating: Option<u8>) -> Result<()> {
+fn change(turn: &mut Turn<'_>, local: Local, to: Did, status: TaskStatus, rating: Option<u8>) -> Result<()> {
     let Some(mut task) = TASKS.get(turn, &(local, to))? else { return Ok(()) };
     if !task.status.is_final()
         && let Some(mut broadcast) = BROADCASTS.get(turn, &(local,))?
@@ -153,7 +154,7 @@ pub struct Target {
 
 /// Sends the tasks to the chosen agents. A repeat with the same id is the same broadcast.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Create {
+pub struct CreateBroadcast {
     pub local: Local,
     pub capability: String,
     pub priority: Priority,
@@ -162,7 +163,7 @@ pub struct Create {
     pub targets: Vec<Target>,
 }
 
-impl Operation for Create {
+impl Operation for CreateBroadcast {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "create_broadcast";
     type Reply = One;
@@ -186,9 +187,9 @@ impl Operation for Create {
         ORDER.put(turn, &(Desc(created), local), &())?;
         let from = record::did_of(&turn.actor().name)?;
         for Target { did, name, task, input } in self.targets {
-            let row = Task { local: task, name, status: Status::Pending, rating: None };
+            let row = Task { local: task, name, status: TaskStatus::Pending, rating: None };
             TASKS.put(turn, &(local, did), &row)?;
-            let put = Put {
+            let put = PutTask {
                 local: task,
                 from,
                 capability: Some(broadcast.capability.clone()),
@@ -221,7 +222,7 @@ impl Operation for Refused {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        change(turn, self.local, self.did, Status::Failed, None)
+        change(turn, self.local, self.did, TaskStatus::Failed, None)
     }
 }
 
@@ -388,7 +389,7 @@ fn info(actor: &str, local: &Local, broadcast: Broadcast) -> BroadcastInfo {
 /// The agents that have the capability and take tasks from the caller, without the caller, the most trusted first.
 async fn capable(cx: &Cx, own: Did, capability: &str, least: u8, max: u32) -> Result<Vec<(Did, search::ListedAgent)>> {
     let capability = Some(capability.to_owned());
-    let find = search::Find { sought: Sought::Everybody, capability, limit: max as usize + 1, after: None };
+    let find = search::FindAgents { sought: Sought::Everybody, capability, limit: max as usize + 1, after: None };
     let mut found = runtime::query(&*cx.rt, search::shard(&own), &find).await?.agents;
     found.retain(|(did, listed)| *did != own && listed.rank >= least);
     found.truncate(max as usize);
@@ -441,8 +442,13 @@ async fn create(cx: Cx) -> Result<Response> {
         };
         targets.push(Target { did, name: listed.name, task: custody::local(&*cx.rt), input });
     }
-    let create =
-        Create { local: new_local(&cx, caller, "broadcast", "").await?, capability, priority, expires_in, targets };
+    let create = CreateBroadcast {
+        local: new_local(&cx, caller, "broadcast", "").await?,
+        capability,
+        priority,
+        expires_in,
+        targets,
+    };
     let One { broadcast, tasks } = runtime::call(&*cx.rt, caller.actor.as_str(), &create).await?;
     let made = |(did, task): (Did, Task)| BroadcastedTask {
         task_id: wire::message_id(&actor_id(&did), &task.local),

@@ -12,7 +12,9 @@ use super::mailbox::Local;
 use super::register::{MAX_CAPABILITIES, MAX_CAPABILITY};
 use super::{custody, listing, record, wire};
 use crate::agent::authentication::Calling;
-use crate::directory::capabilities::{self as index, CapabilityHit, Counts, Find, ListedCapability};
+use crate::directory::capabilities::{
+    self as index, CapabilityCounts, CapabilityHit, FindCapabilities, ListedCapability,
+};
 use crate::directory::{Did, fold, likeness, search};
 use crate::{Error, Result, Timestamp};
 use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
@@ -60,7 +62,7 @@ const INTERVAL: i64 = MINUTE;
 const TELL: &str = "capabilities";
 
 pub const ENTRIES: &[Entry] =
-    &[operation::<Register>(), operation::<Remove>(), operation::<Tell>(), query::<ReadOwn>()];
+    &[operation::<Register>(), operation::<RemoveCapability>(), operation::<TellCounts>(), query::<ReadOwn>()];
 
 /// A registered capability.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,10 +75,10 @@ pub struct Capability {
     pub output_schema: Option<String>,
     pub created: Timestamp,
     pub updated: Timestamp,
-    pub counts: Counts,
+    pub counts: CapabilityCounts,
     /// Rank and counts as the directory last heard them; absent while the directory still has to hear of this
     /// capability.
-    pub told: Option<(u8, Counts)>,
+    pub told: Option<(u8, CapabilityCounts)>,
 }
 impl Row for Capability {}
 
@@ -117,7 +119,7 @@ pub(super) fn tell(turn: &mut Turn<'_>, rank: u8) -> Result<Vec<String>> {
         CAPABILITIES.put(turn, &(local,), &capability)?;
         let Capability { name, description, version, created, counts, .. } = capability;
         let listed = ListedCapability { name, description, version, rank, since: created, counts };
-        turn.send(search::shard(&did), &index::List { did, local, listed })?;
+        turn.send(search::shard(&did), &index::ListCapability { did, local, listed })?;
     }
     Ok(names)
 }
@@ -134,7 +136,7 @@ pub(super) fn count(turn: &mut Turn<'_>, name: &str, rating: Option<u8>) -> Resu
     CAPABILITIES.put(turn, &(local,), &capability)?;
     match turn.scheduled(TELL)? {
         Some(_) => Ok(()),
-        None => turn.schedule(TELL, turn.now.plus(INTERVAL), &Tell),
+        None => turn.schedule(TELL, turn.now.plus(INTERVAL), &TellCounts),
     }
 }
 
@@ -151,7 +153,7 @@ pub(super) fn hide(turn: &mut Turn<'_>) -> Result<()> {
     let did = record::did_of(&turn.actor().name)?;
     for (local, capability) in all(turn)? {
         CAPABILITIES.put(turn, &(local,), &Capability { told: None, ..capability })?;
-        turn.send(search::shard(&did), &index::Unlist { did, local })?;
+        turn.send(search::shard(&did), &index::UnlistCapability { did, local })?;
     }
     Ok(())
 }
@@ -160,14 +162,14 @@ fn take_back(turn: &mut Turn<'_>, local: Local, capability: &Capability) -> Resu
     CAPABILITIES.delete(turn, &(local,));
     forget_name(turn, &capability.name);
     let did = record::did_of(&turn.actor().name)?;
-    turn.send(search::shard(&did), &index::Unlist { did, local })
+    turn.send(search::shard(&did), &index::UnlistCapability { did, local })
 }
 
 /// Tells the directory of changed counts, up to a minute after the change.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Tell;
+pub struct TellCounts;
 
-impl Operation for Tell {
+impl Operation for TellCounts {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "tell_capabilities";
     type Reply = ();
@@ -229,11 +231,11 @@ impl Operation for Register {
 
 /// Removes a capability. 404 when there is none of this id.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Remove {
+pub struct RemoveCapability {
     pub local: Local,
 }
 
-impl Operation for Remove {
+impl Operation for RemoveCapability {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "remove_capability";
     type Reply = ();
@@ -422,7 +424,7 @@ async fn list(cx: Cx) -> Result<Response> {
 
 async fn find(cx: Cx) -> Result<Response> {
     let text = cx.query("q")?.or(cx.query("query")?).filter(|text| !text.trim().is_empty());
-    let find = Find { text, name: cx.query("name")?, limit: cx.count("limit", 50, 100)? };
+    let find = FindCapabilities { text, name: cx.query("name")?, limit: cx.count("limit", 50, 100)? };
     let found = runtime::query(&*cx.rt, search::shard(&Did::default()), &find).await?;
     let shown = |CapabilityHit { did, agent_name, local, listed }: CapabilityHit| CapabilityResult {
         id: wire::message_id(&crypto::encoding::actor_id(&did), &local),
@@ -443,6 +445,6 @@ async fn remove(cx: Cx) -> Result<Response> {
     let caller = cx.caller.agent()?;
     let own = wire::parse_message_id(&id).filter(|(actor, _)| *actor == caller.actor);
     let (actor, local) = own.ok_or_else(unknown)?;
-    runtime::call(&*cx.rt, actor, &Remove { local }).await?;
+    runtime::call(&*cx.rt, actor, &RemoveCapability { local }).await?;
     Response::json(&Removed { id, deleted: true })
 }

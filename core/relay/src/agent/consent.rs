@@ -161,7 +161,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<PutListed>(),
     operation::<RemoveListed>(),
     operation::<Wrote>(),
-    operation::<Forget>(),
+    operation::<ForgetConsent>(),
     query::<ReadConsent>(),
     query::<ReadList>(),
     query::<ReadPeer>(),
@@ -262,16 +262,16 @@ impl Operation for Wrote {
 /// Forgets everything. Called when a registration ends or gives way to another.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     CONSENT.delete(turn, &());
-    Forget { before: turn.now }.run(turn)
+    ForgetConsent { before: turn.now }.run(turn)
 }
 
 /// Deletes the rows of a registration that ended, a batch at a time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Forget {
+pub struct ForgetConsent {
     pub before: Timestamp,
 }
 
-impl Operation for Forget {
+impl Operation for ForgetConsent {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "forget_consent";
     type Reply = ();

@@ -11,11 +11,11 @@ use crate::{Error, Result, Timestamp};
 use engine::actor::{Entry, Kind, Operation, Turn, operation};
 use engine::kv::Read;
 
-pub const ENTRIES: &[Entry] = &[operation::<Create>()];
+pub const ENTRIES: &[Entry] = &[operation::<CreateAgent>()];
 
 /// A registration as the handler has checked it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Create {
+pub struct CreateAgent {
     pub name: Option<String>,
     pub capabilities: Vec<String>,
     pub metadata: String,
@@ -39,7 +39,7 @@ enum Admission {
     Waits,
 }
 
-impl Create {
+impl CreateAgent {
     fn admission(&self, view: &(impl Read + ?Sized), holder: &Agent) -> Result<Admission> {
         let registered = || Error::conflict("An agent with this identity is registered.");
         let is_its_key = rotate::proved_key(view, holder)? == self.signing;
@@ -69,7 +69,7 @@ impl Create {
     }
 }
 
-impl Operation for Create {
+impl Operation for CreateAgent {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "create";
     /// When the agent was created.
@@ -107,7 +107,7 @@ impl Operation for Create {
     }
 }
 
-impl Create {
+impl CreateAgent {
     fn agent(self, version: u64, now: Timestamp) -> Agent {
         let keys = Keys {
             version,

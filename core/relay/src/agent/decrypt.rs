@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::custody::{self, HeldKeys};
-use super::mailbox::{Item, KnownSession, ReadSessions, SessionKey, StoreSessions, StoredSession, session_key};
+use super::mailbox::{KnownSession, MailboxItem, ReadSessions, SessionKey, StoreSessions, StoredSession, session_key};
 use super::record::{Credentials, ReadKeys};
 use super::wire;
 use crate::{Error, Result};
@@ -19,7 +19,7 @@ use engine::runtime::{self, Runtime};
 /// A message that the service decrypted, or tried to.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OpenedMessage")]
-pub struct Message {
+pub struct OpenedMessage {
     pub id: String,
     /// DID of the sender.
     pub from: String,
@@ -44,7 +44,7 @@ pub struct Message {
 }
 
 /// Opens the messages of one answer, in order.
-pub struct Opener<'a> {
+pub struct MessageOpener<'a> {
     rt: &'a dyn Runtime,
     agent: &'a Credentials,
     /// The keys that the server holds, newest first; empty when the agent keeps its own keys.
@@ -61,15 +61,15 @@ pub(super) fn purpose(key: &SessionKey) -> String {
 }
 
 /// The session a message belongs to, if it has one.
-fn session_of(item: &Item) -> Option<SessionKey> {
+fn session_of(item: &MailboxItem) -> Option<SessionKey> {
     let envelope = Envelope::parse(item.body.envelope.as_deref()?);
     Some(session_key(item.head.from, session::session_label(&envelope).ok()??))
 }
 
-impl<'a> Opener<'a> {
+impl<'a> MessageOpener<'a> {
     /// Reads what is needed to open these messages.
-    pub async fn new(rt: &'a dyn Runtime, agent: &'a Credentials, items: &[Item]) -> Result<Opener<'a>> {
-        let mut opener = Opener {
+    pub async fn new(rt: &'a dyn Runtime, agent: &'a Credentials, items: &[MailboxItem]) -> Result<MessageOpener<'a>> {
+        let mut opener = MessageOpener {
             rt,
             agent,
             held: Vec::new(),
@@ -106,7 +106,7 @@ impl<'a> Opener<'a> {
     }
 
     /// Opens one message. A message that cannot be opened has empty content.
-    pub fn open(&mut self, item: &Item) -> Result<Message> {
+    pub fn open(&mut self, item: &MailboxItem) -> Result<OpenedMessage> {
         let settings = &self.rt.environment().settings;
         let from = wire::did_text(settings, &item.head.from);
         let (ciphertext, nonce) = (encode_base64(&item.body.ciphertext), encode_base64(&item.body.nonce));
@@ -138,7 +138,7 @@ impl<'a> Opener<'a> {
         let thread_id = inner(sealed.map(|sealed| &sealed.thread_id), &head.thread_id);
         let reply_to = inner(sealed.map(|sealed| &sealed.reply_to), &head.reply_to);
         let claim_holds = sealed.is_none_or(|sealed| sealed.from == from);
-        Ok(Message {
+        Ok(OpenedMessage {
             id: wire::message_id(&self.agent.actor, &head.local),
             to: self.agent.did.clone(),
             decrypted,
@@ -156,7 +156,7 @@ impl<'a> Opener<'a> {
         })
     }
 
-    fn attempt(&mut self, item: &Item, incoming: &Incoming<'_>) -> Option<Opened> {
+    fn attempt(&mut self, item: &MailboxItem, incoming: &Incoming<'_>) -> Option<Opened> {
         let key = session_of(item);
         let recipient: Vec<RecipientKeys<'_>> =
             self.held.iter().map(|held| RecipientKeys { encryption: &held.encryption, kem: Some(&held.kem) }).collect();
@@ -191,7 +191,7 @@ impl<'a> Opener<'a> {
 }
 
 /// Whether the envelope of a message that does not open is genuine nevertheless.
-fn signed(item: &Item, incoming: &Incoming<'_>) -> bool {
+fn signed(item: &MailboxItem, incoming: &Incoming<'_>) -> bool {
     incoming.envelope.is_some_and(|text| {
         Envelope::parse(text).is_bound_to(incoming.from, incoming.to, incoming.nonce, incoming.ciphertext)
             && signing::verify(&item.body.sender_signing, text.as_bytes(), &item.body.signature)

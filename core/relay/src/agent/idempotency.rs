@@ -55,7 +55,7 @@ const COUNT: Table<(), u64> = Table::new(152);
 /// When the agent's rows got [`USED`]. Ids that were made under a key before that time were derived from the key.
 const SINCE: Table<(), Timestamp> = Table::new(153);
 
-pub const ENTRIES: &[Entry] = &[operation::<Claim>(), operation::<Forget>()];
+pub const ENTRIES: &[Entry] = &[operation::<ClaimKey>(), operation::<ForgetKeys>()];
 
 /// Called for an agent from before [`USED`]: see [`SINCE`].
 pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
@@ -65,7 +65,7 @@ pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
 
 /// Takes a key for a request, or finds the request that took it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Claim {
+pub struct ClaimKey {
     name: Name,
     /// Digests of the body under each master key, the current one first.
     digests: Vec<Digest>,
@@ -75,7 +75,7 @@ pub struct Claim {
     derived: Local,
 }
 
-impl Operation for Claim {
+impl Operation for ClaimKey {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "claim_idempotency_key";
     /// The local part of the id that the first request under the key got.
@@ -98,13 +98,13 @@ impl Operation for Claim {
         ENDS.put(turn, &(until, self.name), &())?;
         USED.put(turn, &(self.name,), &used)?;
         if turn.scheduled(FORGET)?.is_none() {
-            turn.schedule(FORGET, until, &Forget)?;
+            turn.schedule(FORGET, until, &ForgetKeys)?;
         }
         Ok(used.local)
     }
 }
 
-impl Claim {
+impl ClaimKey {
     /// Uses the derived id as long as a repeat of a request from before [`USED`] may still come.
     fn first_local(&self, turn: &mut Turn<'_>) -> Result<Local> {
         match SINCE.get(turn, &())? {
@@ -137,9 +137,9 @@ fn mismatch() -> Error {
 
 /// Deletes keys whose time is over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Forget;
+pub struct ForgetKeys;
 
-impl Operation for Forget {
+impl Operation for ForgetKeys {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "forget_idempotency_keys";
     type Reply = ();
@@ -158,7 +158,7 @@ impl Operation for Forget {
         }
         // The timer does not run at the end of every key: it collects those of a minute.
         if let Some(((until, _), ())) = ENDS.first(turn, &ENDS.range())? {
-            turn.schedule(FORGET, if until <= turn.now { turn.now } else { until.plus(MINUTE) }, &Forget)?;
+            turn.schedule(FORGET, if until <= turn.now { turn.now } else { until.plus(MINUTE) }, &ForgetKeys)?;
         }
         Ok(())
     }
@@ -176,6 +176,6 @@ pub async fn local(cx: &Cx, derived: impl FnOnce(&[u8]) -> Local) -> Result<Loca
     let whole = hash::sha256_of(&[cx.route.path.as_bytes(), b"\n", key.as_bytes()]);
     name.iter_mut().zip(whole).for_each(|(to, from)| *to = from);
     let digests = cx.rt.environment().secrets.body_digests(&cx.request.body);
-    let claim = Claim { name, digests, local: fresh, derived: derived(key.as_bytes()) };
+    let claim = ClaimKey { name, digests, local: fresh, derived: derived(key.as_bytes()) };
     runtime::call(&*cx.rt, cx.caller.agent()?.actor.as_str(), &claim).await
 }

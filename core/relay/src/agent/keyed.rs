@@ -140,8 +140,8 @@ impl Runtime for Keyed {
         self.inner.environment()
     }
 
-    fn probe(&self) -> BoxFuture<'_, Result<()>> {
-        self.inner.probe()
+    fn write_check(&self) -> BoxFuture<'_, Result<()>> {
+        self.inner.write_check()
     }
 
     fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {

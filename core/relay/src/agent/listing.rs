@@ -37,7 +37,7 @@ pub(super) fn changed(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
     let shard = search::shard(&did);
     if !agent.is_active() {
         stats::tell(turn, agent, None)?;
-        return turn.send(shard, &search::Unlist { did });
+        return turn.send(shard, &search::UnlistAgent { did });
     }
     let mut rank = 0;
     if let Some(mut known) = RANK.get(turn, &())? {

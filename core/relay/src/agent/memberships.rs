@@ -3,13 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::activity::{self, Counts};
+use super::activity::{self, ActivityCounts};
 use super::mailbox::Local;
 use super::record;
 use super::standing::Standing;
-use crate::channel::invites::{REMEMBERED, Status, StoredInvite};
+use crate::channel::invites::{InviteStatus, REMEMBERED, StoredInvite};
 use crate::channel::record::Leave;
-use crate::channel::{About, ChannelId};
+use crate::channel::{ChannelAbout, ChannelId};
 use crate::{Error, Result, Timestamp};
 use crypto::encoding::actor_id;
 use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
@@ -30,7 +30,7 @@ pub const ENTRIES: &[Entry] = &[
 /// A channel that the agent is a member of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Membership {
-    pub about: About,
+    pub about: ChannelAbout,
     pub joined: Timestamp,
 }
 impl Row for Membership {}
@@ -125,7 +125,7 @@ impl Query for HasRoom {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AddMembership {
     pub channel: ChannelId,
-    pub about: About,
+    pub about: ChannelAbout,
     pub joined: Timestamp,
 }
 
@@ -138,7 +138,7 @@ impl Operation for AddMembership {
         record::active(turn)?.ok_or_else(super::wire::unknown_agent)?;
         room(turn, turn.settings.channels_per_agent)?;
         if !MEMBERSHIPS.contains(turn, &(self.channel,))? {
-            activity::count(turn, &Counts { channels_joined: 1, ..Counts::default() })?;
+            activity::count(turn, &ActivityCounts { channels_joined: 1, ..ActivityCounts::default() })?;
         }
         Ok(MEMBERSHIPS.put(turn, &(self.channel,), &Membership { about: self.about, joined: self.joined })?)
     }
@@ -190,7 +190,7 @@ impl Operation for Invited {
         }
         let Invited { channel, local, channel_name, invite } = self;
         let all = INVITES.scan(turn, &INVITES.range(), Direction::Ascending, MAX_INVITES)?;
-        let waits = |other: &StoredInvite| other.status == Status::Pending && other.expires > turn.now;
+        let waits = |other: &StoredInvite| other.status == InviteStatus::Pending && other.expires > turn.now;
         let same = all.iter().filter(|(_, other)| other.invite.inviter == invite.inviter && waits(&other.invite));
         if all.len() >= MAX_INVITES || same.count() >= MAX_OF_ONE {
             return Err(Error::conflict("This agent has too many invites."));
@@ -209,7 +209,7 @@ impl Operation for Invited {
 pub struct Settled {
     pub channel: ChannelId,
     pub local: Local,
-    pub status: Status,
+    pub status: InviteStatus,
 }
 
 impl Operation for Settled {
@@ -222,7 +222,7 @@ impl Operation for Settled {
         let Some(mut received) = INVITES.get(turn, &key)? else { return Ok(()) };
         received.invite.status = self.status;
         match self.status {
-            Status::Withdrawn => INVITES.delete(turn, &key),
+            InviteStatus::Withdrawn => INVITES.delete(turn, &key),
             _ => INVITES.put(turn, &key, &received)?,
         }
         Ok(())

@@ -125,7 +125,7 @@ async fn one(cx: Cx) -> Result<Response> {
     let opened = if caller.client_side {
         None
     } else {
-        let mut opener = decrypt::Opener::new(&*cx.rt, caller, std::slice::from_ref(&item)).await?;
+        let mut opener = decrypt::MessageOpener::new(&*cx.rt, caller, std::slice::from_ref(&item)).await?;
         let opened = opener.open(&item)?;
         opener.finish().await?;
         Some(opened)

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::mailbox::{Budget, Filter, Item, MarkRead, Page, ReadPage};
+use super::mailbox::{Budget, Filter, MailboxItem, MarkRead, Page, ReadPage};
 use super::record::RegistrationPlace;
 use super::stream::{CONNECT_PATIENCE, Framing, OpenStream, cursor};
 use super::wire::{self, RawMessage};
@@ -74,7 +74,7 @@ pub(super) const PAGE_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ReceivedMessages")]
 pub struct Received {
-    #[schemars(with = "Vec<decrypt::Message>")]
+    #[schemars(with = "Vec<decrypt::OpenedMessage>")]
     pub messages: Vec<Box<RawValue>>,
     pub count: usize,
     /// The limit that was applied: the one asked for, at most 100.
@@ -133,7 +133,7 @@ async fn read(cx: &Cx, limit: u32) -> Result<ReadPage> {
 }
 
 /// Marks delivered messages as read where the operator wants that.
-async fn delivered(cx: &Cx, items: &[Item]) -> Result<()> {
+async fn delivered(cx: &Cx, items: &[MailboxItem]) -> Result<()> {
     if !cx.settings().receive_marks_read || items.is_empty() {
         return Ok(());
     }
@@ -162,7 +162,7 @@ async fn receive(cx: Cx) -> Result<Response> {
     let limit = limit(&cx)?;
     let page = read(&cx, limit).await?;
     let (mut has_more, mut reached) = (page.has_more, page.reached);
-    let mut opener = decrypt::Opener::new(&*cx.rt, cx.caller.agent()?, &page.items).await?;
+    let mut opener = decrypt::MessageOpener::new(&*cx.rt, cx.caller.agent()?, &page.items).await?;
     let (mut messages, mut bytes) = (Vec::new(), 0);
     let mut last = None;
     for item in &page.items {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::create::Create;
+use super::create::CreateAgent;
 use super::custody::HeldKeys;
 use super::proof::{self, PATIENCE, ProofRequest};
 use super::record::SignedPrekey;
@@ -241,7 +241,7 @@ async fn register(cx: Cx) -> Result<Response> {
         Some(name) => Some(directory::reserve(&*cx.rt, name.clone(), id).await?),
         None => None,
     };
-    let create = Create {
+    let create = CreateAgent {
         name: request.name.clone(),
         capabilities: capabilities.clone(),
         metadata,

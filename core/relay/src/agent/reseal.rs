@@ -88,7 +88,7 @@ pub struct SealedValues {
 
 /// The result of one look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Page {
+pub struct SealedPage {
     pub values: Vec<(SealedPlace, Vec<u8>)>,
     /// The place up to which this page has looked; `None` when it reached the end.
     pub next: Option<SealedPlace>,
@@ -97,13 +97,13 @@ pub struct Page {
 impl Query for SealedValues {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "sealed_values";
-    type Reply = Page;
+    type Reply = SealedPage;
 
-    fn run(self, view: &View<'_>) -> Result<Page> {
+    fn run(self, view: &View<'_>) -> Result<SealedPage> {
         let mut left = PAGE;
         let (mut values, next) = self.texts(view, &mut left)?;
         if next.is_some() {
-            return Ok(Page { values, next });
+            return Ok(SealedPage { values, next });
         }
         let mut found = |place: SealedPlace, sealed: Vec<u8>| {
             if sealing::key_id(&sealed) != Some(self.current) {
@@ -120,7 +120,7 @@ impl Query for SealedValues {
             let last = rows.last().map(|(key, _)| SealedPlace::Session(*key));
             rows.into_iter().for_each(|(key, session)| found(SealedPlace::Session(key), session.sealed));
             if left == 0 {
-                return Ok(Page { values, next: last });
+                return Ok(SealedPage { values, next: last });
             }
         }
         if self.after != Some(SealedPlace::Present) {
@@ -135,14 +135,14 @@ impl Query for SealedValues {
                 earlier.keys.sealed.into_iter().for_each(|sealed| found(SealedPlace::Earlier(version), sealed));
             }
             if left == 0 {
-                return Ok(Page { values, next: last });
+                return Ok(SealedPage { values, next: last });
             }
             // There are few webhook secrets and present keys, so they come with the last page.
             webhook::sealed(view)?.into_iter().for_each(|(id, sealed)| found(SealedPlace::Webhook(id), sealed));
             let present = AGENT.get(view, &())?.and_then(|agent| agent.keys.sealed);
             present.into_iter().for_each(|sealed| found(SealedPlace::Present, sealed));
         }
-        Ok(Page { values, next: None })
+        Ok(SealedPage { values, next: None })
     }
 }
 

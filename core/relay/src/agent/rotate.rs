@@ -60,7 +60,7 @@ impl Row for Root {}
 
 /// The signature of a rotation, and what it covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Proof {
+pub struct RotationProof {
     pub nonce: String,
     /// The time, exactly as it was signed.
     pub issued_at: String,
@@ -75,7 +75,7 @@ pub struct Rotation {
     pub at: Timestamp,
     pub from: [u8; 32],
     pub to: [u8; 32],
-    pub proof: Option<Proof>,
+    pub proof: Option<RotationProof>,
 }
 impl Row for Rotation {}
 
@@ -232,7 +232,7 @@ pub struct Rotate {
     /// The prekey, whose signature was verified under the new key.
     pub signed_prekey: Option<SignedPrekey>,
     /// The proof, verified by the handler.
-    pub proof: Option<Proof>,
+    pub proof: Option<RotationProof>,
 }
 
 /// The keys after a rotation.
@@ -409,7 +409,7 @@ async fn brought_proof(
     caller: &Credentials,
     request: &RotateRequest,
     to: proof::Keys<'_>,
-) -> Result<Option<Proof>> {
+) -> Result<Option<RotationProof>> {
     let (signature, nonce, issued_at) =
         match (&request.rotation_signature, &request.rotation_nonce, &request.rotation_issued_at) {
             (None, ..) => return Ok(None),
@@ -442,7 +442,7 @@ async fn brought_proof(
              `{brand}-key-rotation/v2`, {SIGNED_LINES}."
         ))
     })?;
-    Ok(Some(Proof { nonce: nonce.clone(), issued_at: issued_at.clone(), signature, signer }))
+    Ok(Some(RotationProof { nonce: nonce.clone(), issued_at: issued_at.clone(), signature, signer }))
 }
 
 /// New keys for an agent whose keys the service holds, with the proof that the service signs with the earlier key.
@@ -462,7 +462,7 @@ fn fresh(cx: &Cx, caller: &Credentials, sealed: &[u8]) -> Result<Rotate> {
         mlkem: Some(public.mlkem),
         sealed: Some(held.seal(&*cx.rt, &caller.did)?),
         signed_prekey: None,
-        proof: Some(Proof { nonce, issued_at, signature, signer: caller.keys.signing }),
+        proof: Some(RotationProof { nonce, issued_at, signature, signer: caller.keys.signing }),
     })
 }
 

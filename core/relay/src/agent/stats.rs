@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::record::{AGENT, Agent, USAGE};
 use crate::Result;
 use crate::directory::fold;
-use crate::directory::stats::{self, Tell, hour_of};
+use crate::directory::stats::{self, TellChanges, hour_of};
 use engine::actor::Turn;
 use engine::kv::{Row, Table};
 
@@ -52,7 +52,7 @@ pub(super) fn tell(turn: &mut Turn<'_>, agent: &Agent, capabilities: Option<&[St
     if now == told {
         return Ok(());
     }
-    let difference = Tell {
+    let difference = TellChanges {
         agents: i8::from(now.counted) - i8::from(told.counted),
         messages: now.messages - told.messages,
         seen: if now.hour == told.hour { (None, None) } else { (told.hour, now.hour) },

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::mailbox::{Budget, Filter, Item, ReadPage, page};
+use super::mailbox::{Budget, Filter, MailboxItem, ReadPage, page};
 use super::{record, wire};
 use crate::{Error, Result, Timestamp};
 use crypto::encoding;
@@ -39,7 +39,7 @@ pub enum Emission {
     /// Some messages. The stream counts as not ready until they are on their way to the client.
     Page(Bytes),
     /// The end: send these bytes, then close. May come even when the stream is not ready.
-    Last(Bytes, End),
+    Last(Bytes, StreamEnd),
 }
 
 impl Emission {
@@ -52,7 +52,7 @@ impl Emission {
 
 /// Why a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum StreamEnd {
     /// Its time is over.
     Time,
     /// The key that opened it is no longer valid.
@@ -150,8 +150,8 @@ impl Hub {
         self.streams.retain(|stream| {
             let ends = stream.ends(view);
             let end = match ends {
-                _ if version != Some(stream.open.version) => End::Key,
-                Some(ends) if ends <= view.now => End::Time,
+                _ if version != Some(stream.open.version) => StreamEnd::Key,
+                Some(ends) if ends <= view.now => StreamEnd::Time,
                 _ => {
                     ends.into_iter().for_each(&mut sooner);
                     return true;
@@ -166,7 +166,7 @@ impl Hub {
     /// Ends every stream, because the server stops.
     pub fn stop(&mut self, emit: &mut dyn FnMut(StreamId, Emission)) {
         for stream in self.streams.drain(..) {
-            emit(stream.id, Emission::Last(stream.farewell(), End::Stopping));
+            emit(stream.id, Emission::Last(stream.farewell(), StreamEnd::Stopping));
         }
     }
 
@@ -175,7 +175,7 @@ impl Hub {
     fn make_room(&mut self, view: &View<'_>, emit: &mut dyn FnMut(StreamId, Emission)) {
         let most = usize::try_from(view.settings.streams_per_agent).unwrap_or(usize::MAX);
         for stream in self.streams.drain(..self.streams.len().saturating_sub(most)) {
-            emit(stream.id, Emission::Last(stream.farewell(), End::Displaced));
+            emit(stream.id, Emission::Last(stream.farewell(), StreamEnd::Displaced));
         }
     }
 }
@@ -194,7 +194,7 @@ impl Stream {
         page(view, &filter, Budget { messages: PAGE_MESSAGES, bytes: view.settings.stream_bytes })
     }
 
-    fn render(&self, view: &View<'_>, to: &str, items: Vec<Item>) -> Result<Bytes> {
+    fn render(&self, view: &View<'_>, to: &str, items: Vec<MailboxItem>) -> Result<Bytes> {
         let mut page = Vec::new();
         for item in items {
             let id = item.stamp.0;

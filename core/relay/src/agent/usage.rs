@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::stream::{self, StreamExt};
 use serde::{Deserialize, Serialize};
 
-use super::activity::{self, Counts};
+use super::activity::{self, ActivityCounts};
 use super::record::USAGE;
 use super::stats;
 use crate::unwritten::{Batch, BatchNumber, Pending, Unwritten};
@@ -53,7 +53,7 @@ impl UsageRow {
 pub struct Since {
     pub last_seen: Option<Timestamp>,
     /// Counts for [`activity`] that no operation of the agent counts.
-    pub counts: Counts,
+    pub counts: ActivityCounts,
 }
 
 /// Agents that are remembered between two flushes; further agents are not counted until the next flush.

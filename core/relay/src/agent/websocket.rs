@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::stream::{CONNECT_PATIENCE, End, Framing, OpenStream, cursor};
+use super::stream::{CONNECT_PATIENCE, Framing, OpenStream, StreamEnd, cursor};
 use super::{Authorize, KEY_KIND};
 use crate::agent::usage::Usage;
 use crate::{Error, ErrorCode, Result};
@@ -44,12 +44,12 @@ pub fn close_code(error: &Error) -> u16 {
 }
 
 /// The close code of a stream that ended, and the reason in words.
-pub fn end_code(end: End) -> (u16, &'static str) {
+pub fn end_code(end: StreamEnd) -> (u16, &'static str) {
     match end {
-        End::Time => (TRY_LATER, "the stream ended; connect again"),
-        End::Key => (REFUSED, "the key is not valid any more"),
-        End::Displaced => (REFUSED, "the agent opened more streams than it may have"),
-        End::Stopping => (AWAY, "the server is stopping"),
+        StreamEnd::Time => (TRY_LATER, "the stream ended; connect again"),
+        StreamEnd::Key => (REFUSED, "the key is not valid any more"),
+        StreamEnd::Displaced => (REFUSED, "the agent opened more streams than it may have"),
+        StreamEnd::Stopping => (AWAY, "the server is stopping"),
     }
 }
 

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::mailbox::{Item, Local};
+use super::mailbox::{Local, MailboxItem};
 use crate::directory::Did;
 use crate::{Error, Result, Timestamp};
 use crypto::encoding::{self, encode_base64};
@@ -84,8 +84,8 @@ pub struct RawMessage {
 }
 
 /// The raw message object of a stored message in the mailbox of `actor`.
-pub fn raw_message(settings: &Settings, actor: &str, to: &str, item: Item) -> RawMessage {
-    let Item { stamp, head, body } = item;
+pub fn raw_message(settings: &Settings, actor: &str, to: &str, item: MailboxItem) -> RawMessage {
+    let MailboxItem { stamp, head, body } = item;
     RawMessage {
         id: message_id(actor, &head.local),
         from: did_text(settings, &head.from),

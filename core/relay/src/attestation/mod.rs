@@ -44,9 +44,9 @@ pub const MAX_DATA: usize = 16 * 1024;
 pub const ENTRIES: &[Entry] = &[
     operation::<record::Attest>(),
     operation::<record::CastVote>(),
-    operation::<record::Expire>(),
+    operation::<record::ExpireAttestations>(),
     operation::<displaced::Displace>(),
-    entry::<query::Find>(),
+    entry::<query::FindAttestations>(),
     entry::<query::ReadAttestation>(),
     entry::<query::Agreements>(),
 ];
@@ -184,7 +184,7 @@ pub const fn vote_word(corroborates: bool) -> &'static str {
 }
 
 /// A page of attestations with their ids.
-pub type Page = Vec<(Local, Attestation)>;
+pub type AttestationPage = Vec<(Local, Attestation)>;
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::record::{BY_AGENT, BY_COUNTRY, BY_DOMAIN, BY_TIME, VOTES, standing};
-use super::{Attestation, Page, Vote};
+use super::{Attestation, AttestationPage, Vote};
 use crate::agent::mailbox::Local;
 use crate::directory::Did;
 use crate::{Result, Timestamp};
@@ -77,17 +77,17 @@ impl AttestationFilter {
 
 /// Finds the newest attestations, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Find {
+pub struct FindAttestations {
     pub wanted: AttestationFilter,
     pub limit: u32,
 }
 
-impl Query for Find {
+impl Query for FindAttestations {
     const ACTOR: Kind = Kind::Attestation;
     const NAME: &'static str = "find";
-    type Reply = Page;
+    type Reply = AttestationPage;
 
-    fn run(self, view: &View<'_>) -> Result<Page> {
+    fn run(self, view: &View<'_>) -> Result<AttestationPage> {
         let mut page = Vec::new();
         self.wanted.visit(view, |local, attestation| {
             page.push((local, attestation));

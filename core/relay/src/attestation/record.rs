@@ -90,7 +90,7 @@ impl Operation for Attest {
         }
         BY_END.put(turn, &(attestation.expires, local), &())?;
         if turn.scheduled(TIMER)?.is_none_or(|due| due > attestation.expires) {
-            turn.schedule(TIMER, attestation.expires, &Expire)?;
+            turn.schedule(TIMER, attestation.expires, &ExpireAttestations)?;
         }
         let agent = actor_id(&author);
         turn.send(agent.as_str(), &CountAttestation { at: attestation.created })?;
@@ -156,9 +156,9 @@ impl Operation for CastVote {
 
 /// Deletes expired attestations, and the votes on them. No answer shows them any more; this frees their rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Expire;
+pub struct ExpireAttestations;
 
-impl Operation for Expire {
+impl Operation for ExpireAttestations {
     const ACTOR: Kind = Kind::Attestation;
     const NAME: &'static str = "expire";
     type Reply = ();
@@ -190,7 +190,7 @@ impl Operation for Expire {
             }
         }
         match BY_END.first(turn, &BY_END.range())? {
-            Some(((due, _), ())) => turn.schedule(TIMER, due.max(turn.now), &Expire),
+            Some(((due, _), ())) => turn.schedule(TIMER, due.max(turn.now), &ExpireAttestations),
             None => Ok(()),
         }
     }

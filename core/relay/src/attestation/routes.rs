@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::query::{Agreement, Agreements, AttestationFilter, Find, ReadAttestation};
+use super::query::{Agreement, Agreements, AttestationFilter, FindAttestations, ReadAttestation};
 use super::record::{Attest, CastVote};
 use super::{Attestation, MAX_DATA, MAX_LIFE, Measurable, Vote, is_shard, shard, shards, unknown, vote_word};
 use crate::agent::Credentials;
@@ -53,7 +53,7 @@ pub const ROUTES: &[Route] = &[
             Param::optional("since", "Only attestations made after this time.").date(),
             Param::optional("limit", "1 to 100, default 50.").count(50, 100),
         ])
-        .returns::<List>()
+        .returns::<AttestationList>()
         .summary("Attestations, newest first."),
     Route::get("/v1/agent/attestations/consensus", handler!(consensus))
         .params(&FILTERS)
@@ -95,7 +95,7 @@ pub struct AttestRequest {
 /// An attestation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "AttestationItem")]
-pub struct Item {
+pub struct AttestationItem {
     pub id: String,
     pub agent: String,
     pub agent_did: String,
@@ -131,8 +131,8 @@ pub struct Item {
 /// Attestations.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "AttestationList")]
-pub struct List {
-    pub attestations: Vec<Item>,
+pub struct AttestationList {
+    pub attestations: Vec<AttestationItem>,
     pub count: usize,
 }
 
@@ -141,7 +141,7 @@ pub struct List {
 #[schemars(rename = "AttestationDetail")]
 pub struct Detail {
     #[serde(flatten)]
-    pub item: Item,
+    pub item: AttestationItem,
     pub corroborations: Vec<Corroboration>,
 }
 
@@ -215,7 +215,7 @@ struct Words {
     severity: Option<serde_json::Value>,
 }
 
-fn item(settings: &Settings, shard: &str, local: &Local, attestation: Attestation) -> Result<Item> {
+fn item(settings: &Settings, shard: &str, local: &Local, attestation: Attestation) -> Result<AttestationItem> {
     let (consensus_score, agent) = (attestation.consensus(), wire::did_text(settings, &attestation.author));
     let about = match (&attestation.domain, &attestation.country) {
         (Some(domain), Some(country)) => format!("{domain} in {country}"),
@@ -224,7 +224,7 @@ fn item(settings: &Settings, shard: &str, local: &Local, attestation: Attestatio
     };
     let words: Option<Words> = serde_json::from_str(&attestation.claim_data).ok();
     let severity = words.and_then(|words| words.severity?.as_str().map(str::to_owned));
-    Ok(Item {
+    Ok(AttestationItem {
         id: wire::message_id(shard, local),
         agent_did: agent.clone(),
         agent,
@@ -473,7 +473,7 @@ async fn list(cx: Cx) -> Result<Response> {
             None => actors.clear(),
         }
     }
-    let find = Find { wanted, limit };
+    let find = FindAttestations { wanted, limit };
     let mut found = Vec::new();
     for actor in &actors {
         let page = runtime::query(&*cx.rt, actor.as_str(), &find).await?;
@@ -482,8 +482,8 @@ async fn list(cx: Cx) -> Result<Response> {
     found.sort_by_key(|(_, local, attestation)| (Reverse(attestation.created), *local));
     found.truncate(limit as usize);
     let items = found.into_iter().map(|(actor, local, attestation)| item(cx.settings(), actor, &local, attestation));
-    let attestations = items.collect::<Result<Vec<Item>>>()?;
-    Response::json(&List { count: attestations.len(), attestations })
+    let attestations = items.collect::<Result<Vec<AttestationItem>>>()?;
+    Response::json(&AttestationList { count: attestations.len(), attestations })
 }
 
 /// Attestations in one page of an export.
@@ -491,7 +491,7 @@ const EXPORTED: u32 = 50;
 
 /// The newest matching attestations of a shard, and the `before` of the next page.
 pub async fn shown(cx: &Cx, shard: &str, wanted: AttestationFilter) -> Result<(Vec<Box<RawValue>>, Option<Timestamp>)> {
-    let page = runtime::query(&*cx.rt, shard, &Find { wanted, limit: EXPORTED }).await?;
+    let page = runtime::query(&*cx.rt, shard, &FindAttestations { wanted, limit: EXPORTED }).await?;
     let next = page.last().filter(|_| page.len() == EXPORTED as usize).map(|(_, last)| last.created);
     let shown = |(local, attestation)| {
         let item = item(cx.settings(), shard, &local, attestation)?;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::id_of;
-use super::record::{self, Admission, SWEEP, Sweep, take_off};
+use super::record::{self, Admission, SWEEP, SweepChannel, take_off};
 use crate::agent::consent::Wrote;
 use crate::agent::mailbox::Local;
 use crate::agent::memberships::{Invited, Settled};
@@ -25,7 +25,7 @@ const MAX_INVITES: u64 = 10_000;
 
 /// The state of an invite. A pending one is expired after its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Status {
+pub enum InviteStatus {
     Pending,
     Accepted,
     Declined,
@@ -33,15 +33,15 @@ pub enum Status {
     Withdrawn,
 }
 
-impl Status {
+impl InviteStatus {
     /// The word for the state in answers at this time.
     pub fn as_str(self, expires: Timestamp, now: Timestamp) -> &'static str {
         match self {
-            Status::Pending if expires <= now => "expired",
-            Status::Pending => "pending",
-            Status::Accepted => "accepted",
-            Status::Declined => "declined",
-            Status::Withdrawn => "withdrawn",
+            InviteStatus::Pending if expires <= now => "expired",
+            InviteStatus::Pending => "pending",
+            InviteStatus::Accepted => "accepted",
+            InviteStatus::Declined => "declined",
+            InviteStatus::Withdrawn => "withdrawn",
         }
     }
 }
@@ -56,7 +56,7 @@ pub struct StoredInvite {
     pub message: Option<String>,
     pub created: Timestamp,
     pub expires: Timestamp,
-    pub status: Status,
+    pub status: InviteStatus,
 }
 impl Row for StoredInvite {}
 
@@ -71,7 +71,7 @@ pub(super) fn pending(view: &(impl Read + ?Sized), did: &Did, now: Timestamp) ->
     // An agent has at most one, since a new invite is made only when none is pending.
     for ((_, local), ()) in INVITED.scan(view, &own, Direction::Ascending, MAX_OF_ONE)? {
         let invite = INVITES.get(view, &(local,))?;
-        if let Some(invite) = invite.filter(|invite| invite.status == Status::Pending && invite.expires > now) {
+        if let Some(invite) = invite.filter(|invite| invite.status == InviteStatus::Pending && invite.expires > now) {
             return Ok(Some((local, invite)));
         }
     }
@@ -144,10 +144,10 @@ impl Operation for ResealTexts {
 }
 
 /// Settles an invite and tells the invited agent.
-pub(super) fn settle(turn: &mut Turn<'_>, local: Local, invite: StoredInvite, status: Status) -> Result<()> {
+pub(super) fn settle(turn: &mut Turn<'_>, local: Local, invite: StoredInvite, status: InviteStatus) -> Result<()> {
     let settled = Settled { channel: id_of(&turn.actor().name)?, local, status };
     turn.send(actor_id(&invite.invitee), &settled)?;
-    if status == Status::Accepted {
+    if status == InviteStatus::Accepted {
         // An agent knows the agents that accepted its invites.
         turn.send(actor_id(&invite.inviter), &Wrote { to: invite.invitee })?;
     }
@@ -204,14 +204,14 @@ impl Operation for Invite {
             message: self.message,
             created,
             expires,
-            status: Status::Pending,
+            status: InviteStatus::Pending,
         };
         INVITES.put(turn, &(local,), &invite)?;
         INVITED.put(turn, &(invite.invitee, local), &())?;
         let end = expires.plus(REMEMBERED);
         ENDS.put(turn, &(end, local), &())?;
         if turn.scheduled(SWEEP)?.is_none_or(|due| due > end) {
-            turn.schedule(SWEEP, end, &Sweep)?;
+            turn.schedule(SWEEP, end, &SweepChannel)?;
         }
         counts.invites += 1;
         record::COUNTS.put(turn, &(), &counts)?;
@@ -245,7 +245,7 @@ impl Operation for Respond {
         let found = INVITES.get(turn, &(self.local,))?.filter(|invite| invite.invitee == self.did);
         let invite = found.ok_or_else(unknown_invite)?;
         let channel = record::channel(turn).map_err(|_| unknown_invite())?;
-        let wanted = if self.accept { Status::Accepted } else { Status::Declined };
+        let wanted = if self.accept { InviteStatus::Accepted } else { InviteStatus::Declined };
         // A repeated answer is no error while it still holds.
         if invite.status == wanted {
             return match record::role(turn, &self.did)? {
@@ -254,7 +254,7 @@ impl Operation for Respond {
                 _ => Ok(None),
             };
         }
-        if invite.status != Status::Pending {
+        if invite.status != InviteStatus::Pending {
             return Err(Error::conflict("This invite was answered before."));
         }
         if invite.expires <= turn.now {
@@ -319,8 +319,8 @@ pub(super) fn drop_all(turn: &mut Turn<'_>, limit: usize) -> Result<bool> {
     let channel = id_of(&turn.actor().name)?;
     for ((local,), invite) in rows {
         forget(turn, local, &invite);
-        if invite.status == Status::Pending {
-            turn.send(actor_id(&invite.invitee), &Settled { channel, local, status: Status::Withdrawn })?;
+        if invite.status == InviteStatus::Pending {
+            turn.send(actor_id(&invite.invitee), &Settled { channel, local, status: InviteStatus::Withdrawn })?;
         }
     }
     Ok(more)

@@ -60,9 +60,9 @@ impl ChannelKey {
 
 /// Reads the sealed key; `None` when there is no such channel.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ReadKey;
+pub struct ReadChannelKey;
 
-impl Query for ReadKey {
+impl Query for ReadChannelKey {
     const ACTOR: Kind = Kind::Channel;
     const NAME: &'static str = "key";
     type Reply = Option<Vec<u8>>;
@@ -81,12 +81,12 @@ pub fn counted(view: &View<'_>, current: KeyId) -> Result<SealedCounts> {
 
 /// Replaces the sealed key if it is still `old`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Reseal {
+pub struct ResealChannelKey {
     pub old: Vec<u8>,
     pub new: Vec<u8>,
 }
 
-impl Operation for Reseal {
+impl Operation for ResealChannelKey {
     const ACTOR: Kind = Kind::Channel;
     /// The same name as the operation that reseals an agent's values: runtimes treat both as bulk work.
     const NAME: &'static str = "reseal";
@@ -145,14 +145,16 @@ async fn reseal_invites(rt: &dyn Runtime, actor: &str) -> Result<Progress> {
 async fn reseal_key(rt: &dyn Runtime, actor: &str) -> Result<Progress> {
     let mut progress = Progress { complete: true, ..Progress::default() };
     for _ in 0..RACES {
-        let Some(old) = runtime::query(rt, actor, &ReadKey).await? else { return Ok(progress) };
+        let Some(old) = runtime::query(rt, actor, &ReadChannelKey).await? else { return Ok(progress) };
         match rt.environment().secrets.sealing().reseal(actor, PURPOSE, &custody::nonce(rt), &old) {
             Ok(None) => return Ok(progress),
             Err(_) => {
                 progress.unopened = 1;
                 return Ok(progress);
             }
-            Ok(Some(new)) => progress.resealed += u64::from(runtime::call(rt, actor, &Reseal { old, new }).await?),
+            Ok(Some(new)) => {
+                progress.resealed += u64::from(runtime::call(rt, actor, &ResealChannelKey { old, new }).await?)
+            }
         }
     }
     progress.complete = false;

@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use super::record::{CHANNEL, COUNTS, Counts};
-use super::{About, Activity, ChannelId, id_of};
+use super::record::{CHANNEL, COUNTS, ChannelCounts};
+use super::{ChannelAbout, ChannelActivity, ChannelId, id_of};
 use crate::directory::fold;
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Query, Turn, View};
@@ -25,7 +25,7 @@ const TOUCH: &str = "touch";
 const INTERVAL: i64 = MINUTE;
 
 /// Tells the list of a change at once, or a minute after the last time.
-pub(super) fn changed(turn: &mut Turn<'_>, about: &About, counts: &mut Counts) -> Result<()> {
+pub(super) fn changed(turn: &mut Turn<'_>, about: &ChannelAbout, counts: &mut ChannelCounts) -> Result<()> {
     if about.private || turn.scheduled(TOUCH)?.is_some() {
         return Ok(());
     }
@@ -37,19 +37,19 @@ pub(super) fn changed(turn: &mut Turn<'_>, about: &About, counts: &mut Counts) -
     tell(turn, about, counts.activity)
 }
 
-fn tell(turn: &mut Turn<'_>, about: &About, activity: Activity) -> Result<()> {
-    let list = List { id: id_of(&turn.actor().name)?, listed: ListedChannel { about: about.clone(), activity } };
+fn tell(turn: &mut Turn<'_>, about: &ChannelAbout, activity: ChannelActivity) -> Result<()> {
+    let list = ListChannel { id: id_of(&turn.actor().name)?, listed: ListedChannel { about: about.clone(), activity } };
     turn.send(SHARD, &list)
 }
 
 /// Removes a channel that has ended from the list.
-pub(super) fn ended(turn: &mut Turn<'_>, about: &About) -> Result<()> {
+pub(super) fn ended(turn: &mut Turn<'_>, about: &ChannelAbout) -> Result<()> {
     turn.cancel(TOUCH)?;
     if about.private {
         return Ok(());
     }
     let id = id_of(&turn.actor().name)?;
-    turn.send(SHARD, &Unlist { id })
+    turn.send(SHARD, &UnlistChannel { id })
 }
 
 /// Tells the list of changes when the minute is over.
@@ -74,8 +74,8 @@ impl Operation for Touch {
 /// A public channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedChannel {
-    pub about: About,
-    pub activity: Activity,
+    pub about: ChannelAbout,
+    pub activity: ChannelActivity,
 }
 impl Row for ListedChannel {}
 
@@ -102,12 +102,12 @@ fn remove(turn: &mut Turn<'_>, id: ChannelId) -> Result<()> {
 
 /// Puts a channel on the list, or moves it to its new place.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct List {
+pub struct ListChannel {
     pub id: ChannelId,
     pub listed: ListedChannel,
 }
 
-impl Operation for List {
+impl Operation for ListChannel {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "list_channel";
     type Reply = ();
@@ -126,11 +126,11 @@ impl Operation for List {
 
 /// Removes a channel from the list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Unlist {
+pub struct UnlistChannel {
     pub id: ChannelId,
 }
 
-impl Operation for Unlist {
+impl Operation for UnlistChannel {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "unlist_channel";
     type Reply = ();
@@ -155,11 +155,11 @@ impl ChannelFilter {
         ChannelFilter { topic: topic.map(fold), text: text.map(|text| fold(text.trim())) }
     }
 
-    fn has_topic(&self, about: &About) -> bool {
+    fn has_topic(&self, about: &ChannelAbout) -> bool {
         self.topic.is_none() || self.topic == about.topic.as_deref().map(fold)
     }
 
-    pub fn takes(&self, about: &About) -> bool {
+    pub fn takes(&self, about: &ChannelAbout) -> bool {
         let within = |part: Option<&str>, text: &str| part.is_some_and(|part| fold(part).contains(text));
         self.has_topic(about)
             && self.text.as_deref().is_none_or(|text| {
@@ -173,7 +173,7 @@ impl ChannelFilter {
 /// Finds channels, the most recently active first. With a text, channels with exactly that name come first, then those
 /// whose name begins with it, then those that contain it anywhere, among the [`MAX_LOOKED`] most recently active ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Find {
+pub struct FindChannels {
     pub wanted: ChannelFilter,
     pub limit: u32,
 }
@@ -183,7 +183,7 @@ const MAX_LOOKED: usize = 2_000;
 /// Most names beginning with the text that are sorted.
 const MAX_NAMES: usize = 200;
 
-impl Query for Find {
+impl Query for FindChannels {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "find_channels";
     type Reply = Vec<(ChannelId, ListedChannel)>;
@@ -208,7 +208,7 @@ impl Query for Find {
     }
 }
 
-impl Find {
+impl FindChannels {
     fn search(&self, view: &View<'_>, text: &str, limit: usize) -> Result<Vec<(ChannelId, ListedChannel)>> {
         let mut found = named(view, text)?;
         found.retain(|(_, listed)| self.wanted.has_topic(&listed.about));

@@ -37,10 +37,10 @@ use engine::actor::{Entry, operation, query};
 pub type ChannelId = [u8; 16];
 
 pub const ENTRIES: &[Entry] = &[
-    operation::<record::Create>(),
+    operation::<record::CreateChannel>(),
     operation::<record::Join>(),
     operation::<record::Leave>(),
-    operation::<record::Sweep>(),
+    operation::<record::SweepChannel>(),
     query::<record::ReadChannel>(),
     operation::<posts::Post>(),
     query::<posts::ReadPosts>(),
@@ -49,17 +49,17 @@ pub const ENTRIES: &[Entry] = &[
     operation::<invites::TakeBack>(),
     query::<invites::TextsBehind>(),
     operation::<invites::ResealTexts>(),
-    operation::<key::Reseal>(),
-    query::<key::ReadKey>(),
+    operation::<key::ResealChannelKey>(),
+    query::<key::ReadChannelKey>(),
     operation::<listing::Touch>(),
-    operation::<listing::List>(),
-    operation::<listing::Unlist>(),
-    query::<listing::Find>(),
+    operation::<listing::ListChannel>(),
+    operation::<listing::UnlistChannel>(),
+    query::<listing::FindChannels>(),
 ];
 
 /// The creator's description of a channel. It never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
+pub struct ChannelAbout {
     /// In lower case.
     pub name: String,
     pub description: Option<String>,
@@ -72,7 +72,7 @@ pub struct About {
 
 /// The part of a channel that changes with use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Activity {
+pub struct ChannelActivity {
     pub members: u64,
     /// Posts that can be read.
     pub posts: u64,

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::invites::{self, Status};
-use super::{About, Activity, Role, id_of, listing, posts, unknown_channel};
+use super::invites::{self, InviteStatus};
+use super::{ChannelAbout, ChannelActivity, Role, id_of, listing, posts, unknown_channel};
 use crate::agent::memberships::{AddMembership, ForgetMembership};
 use crate::directory::Did;
 use crate::{Error, ErrorCode, Result, Timestamp};
@@ -13,7 +13,7 @@ use engine::kv::{Direction, Read, Row, Table};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Channel {
-    pub about: About,
+    pub about: ChannelAbout,
     /// The key of its posts, sealed under a master key. When this row is deleted, the posts cannot be opened any more.
     #[serde(with = "engine::kv::bytes")]
     pub key: Vec<u8>,
@@ -21,8 +21,8 @@ pub(super) struct Channel {
 impl Row for Channel {}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Counts {
-    pub activity: Activity,
+pub(super) struct ChannelCounts {
+    pub activity: ChannelActivity,
     /// Bytes of its posts.
     pub bytes: u64,
     /// Number of invites that are stored.
@@ -30,7 +30,7 @@ pub(super) struct Counts {
     /// When the list of public channels last heard of the channel.
     pub told: Timestamp,
 }
-impl Row for Counts {}
+impl Row for ChannelCounts {}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Member {
@@ -40,7 +40,7 @@ struct Member {
 impl Row for Member {}
 
 pub(super) const CHANNEL: Table<(), Channel> = Table::new(16);
-pub(super) const COUNTS: Table<(), Counts> = Table::new(17);
+pub(super) const COUNTS: Table<(), ChannelCounts> = Table::new(17);
 const MEMBERS: Table<(Did,), Member> = Table::new(18);
 /// For a DID whose registration gave way to another: the time until which posts are of the earlier registration.
 pub(super) const DISPLACED: Table<(Did,), Timestamp> = Table::new(130);
@@ -54,12 +54,12 @@ pub(super) fn channel(view: &(impl Read + ?Sized)) -> Result<Channel> {
     CHANNEL.get(view, &())?.ok_or_else(unknown_channel)
 }
 
-pub(super) fn counts(view: &(impl Read + ?Sized)) -> Result<Counts> {
+pub(super) fn counts(view: &(impl Read + ?Sized)) -> Result<ChannelCounts> {
     COUNTS.get(view, &())?.ok_or_else(unknown_channel)
 }
 
 /// Stores counts, and tells the list of public channels when it is time.
-pub(super) fn put_counts(turn: &mut Turn<'_>, about: &About, mut counts: Counts) -> Result<()> {
+pub(super) fn put_counts(turn: &mut Turn<'_>, about: &ChannelAbout, mut counts: ChannelCounts) -> Result<()> {
     listing::changed(turn, about, &mut counts)?;
     Ok(COUNTS.put(turn, &(), &counts)?)
 }
@@ -82,27 +82,27 @@ pub(super) fn member(view: &(impl Read + ?Sized), channel: &Channel, did: &Did, 
 
 /// Makes a channel with its creator as owner.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Create {
+pub struct CreateChannel {
     /// Its `created` is set here.
-    pub about: About,
+    pub about: ChannelAbout,
     /// The channel's key, sealed.
     pub key: Vec<u8>,
 }
 
-impl Operation for Create {
+impl Operation for CreateChannel {
     const ACTOR: Kind = Kind::Channel;
     const NAME: &'static str = "create";
     /// The channel as it was made.
-    type Reply = (About, Activity);
+    type Reply = (ChannelAbout, ChannelActivity);
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<(About, Activity)> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<(ChannelAbout, ChannelActivity)> {
         if CHANNEL.contains(turn, &())? {
             return Err(Error::conflict("There is a channel with this id already."));
         }
-        let channel = Channel { about: About { created: turn.now, ..self.about }, key: self.key };
+        let channel = Channel { about: ChannelAbout { created: turn.now, ..self.about }, key: self.key };
         CHANNEL.put(turn, &(), &channel)?;
-        let activity = Activity { members: 0, posts: 0, last: turn.now };
-        let counts = Counts { activity, bytes: 0, invites: 0, told: Timestamp::MIN };
+        let activity = ChannelActivity { members: 0, posts: 0, last: turn.now };
+        let counts = ChannelCounts { activity, bytes: 0, invites: 0, told: Timestamp::MIN };
         admit(turn, &channel, counts, channel.about.creator, Role::Owner)?;
         let activity = self::counts(turn)?.activity;
         Ok((channel.about, activity))
@@ -110,7 +110,7 @@ impl Operation for Create {
 }
 
 /// Adds a member. The agent leaves again when it has no room for another channel, or is gone.
-fn admit(turn: &mut Turn<'_>, channel: &Channel, mut counts: Counts, did: Did, role: Role) -> Result<()> {
+fn admit(turn: &mut Turn<'_>, channel: &Channel, mut counts: ChannelCounts, did: Did, role: Role) -> Result<()> {
     if counts.activity.members >= u64::from(turn.settings.channel_members) {
         return Err(Error::conflict("This channel has the largest number of members that is allowed."));
     }
@@ -160,7 +160,7 @@ impl Operation for Join {
         }
         let admission = join(turn, &channel, self.did)?;
         if let Some((local, invite)) = invite {
-            invites::settle(turn, local, invite, Status::Accepted)?;
+            invites::settle(turn, local, invite, InviteStatus::Accepted)?;
         }
         Ok(admission)
     }
@@ -216,7 +216,7 @@ fn end(turn: &mut Turn<'_>, channel: &Channel) -> Result<()> {
     CHANNEL.delete(turn, &());
     COUNTS.delete(turn, &());
     listing::ended(turn, &channel.about)?;
-    turn.schedule(SWEEP, turn.now, &Sweep)
+    turn.schedule(SWEEP, turn.now, &SweepChannel)
 }
 
 /// Rows of one kind that a run of the sweep deletes.
@@ -224,9 +224,9 @@ const BATCH: usize = 100;
 
 /// Deletes the rows of a channel that has ended, or old invites of one that has not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Sweep;
+pub struct SweepChannel;
 
-impl Operation for Sweep {
+impl Operation for SweepChannel {
     const ACTOR: Kind = Kind::Channel;
     const NAME: &'static str = "sweep";
     type Reply = ();
@@ -240,7 +240,7 @@ impl Operation for Sweep {
             }
         };
         match next {
-            Some(due) => turn.schedule(SWEEP, due.max(turn.now), &Sweep),
+            Some(due) => turn.schedule(SWEEP, due.max(turn.now), &SweepChannel),
             None => Ok(()),
         }
     }
@@ -249,8 +249,8 @@ impl Operation for Sweep {
 /// A channel as one of its members sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberView {
-    pub about: About,
-    pub activity: Activity,
+    pub about: ChannelAbout,
+    pub activity: ChannelActivity,
     pub role: Role,
     /// The channel's key, sealed.
     pub key: Vec<u8>,

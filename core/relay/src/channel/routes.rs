@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::invites::{self, Invite, Respond, StoredInvite, Waiting, unknown_invite};
 use super::key::{self, ChannelKey};
-use super::listing::{self, ChannelFilter, Find, ListedChannel};
+use super::listing::{self, ChannelFilter, FindChannels, ListedChannel};
 use super::posts::{Post, ReadPosts, StoredPost};
-use super::record::{Admission, Create, Join, Leave, MemberView, ReadChannel};
-use super::{About, Activity, ChannelId, Role, unknown_channel};
+use super::record::{Admission, CreateChannel, Join, Leave, MemberView, ReadChannel};
+use super::{ChannelAbout, ChannelActivity, ChannelId, Role, unknown_channel};
 use crate::agent::authentication::{self, Calling};
 use crate::agent::mailbox::Local;
 use crate::agent::memberships::{HasRoom, MAX_INVITES, ReadInvites, ReadMemberships, ReceivedInvite};
@@ -271,7 +271,13 @@ pub struct Responded {
     pub role: Option<&'static str>,
 }
 
-fn info(settings: &Settings, id: &ChannelId, about: About, activity: Activity, role: Option<Role>) -> ChannelInfo {
+fn info(
+    settings: &Settings,
+    id: &ChannelId,
+    about: ChannelAbout,
+    activity: ChannelActivity,
+    role: Option<Role>,
+) -> ChannelInfo {
     let kind = if about.private { "private" } else { "public" };
     let creator = wire::did_text(settings, &about.creator);
     ChannelInfo {
@@ -338,7 +344,7 @@ async fn create(cx: Cx) -> Result<Response> {
         return Err(Error::bad_request("`name` must be 3 to 64 characters."));
     }
     likeness::check("name", &name)?;
-    let about = About {
+    let about = ChannelAbout {
         name,
         description: short("description", request.description, MAX_TEXT)?,
         topic: short("topic", request.topic, MAX_TOPIC)?.map(|topic| topic.trim().to_owned()),
@@ -349,7 +355,7 @@ async fn create(cx: Cx) -> Result<Response> {
     needs_room(&cx).await?;
     let actor = Secrets::new_actor(cx.rt.random());
     let key = key::fresh(&*cx.rt, &actor)?;
-    let (about, activity) = runtime::call(&*cx.rt, actor.as_str(), &Create { about, key }).await?;
+    let (about, activity) = runtime::call(&*cx.rt, actor.as_str(), &CreateChannel { about, key }).await?;
     Response::created(&info(cx.settings(), &super::id_of(&actor)?, about, activity, Some(Role::Owner)))
 }
 
@@ -359,7 +365,7 @@ async fn list(cx: Cx) -> Result<Response> {
     let channels = match cx.flag("mine")? {
         Some(true) => mine(&cx, &wanted, limit).await?,
         _ => {
-            let found = runtime::query(&*cx.rt, listing::SHARD, &Find { wanted, limit }).await?;
+            let found = runtime::query(&*cx.rt, listing::SHARD, &FindChannels { wanted, limit }).await?;
             let shown = |(id, ListedChannel { about, activity })| info(cx.settings(), &id, about, activity, None);
             found.into_iter().map(shown).collect()
         }

@@ -22,7 +22,7 @@ const MAX_WORD: usize = 64;
 
 /// The counts of a capability.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct CapabilityCounts {
     /// Tasks that named it.
     pub invocations: u64,
     pub ratings: u64,
@@ -30,7 +30,7 @@ pub struct Counts {
     pub stars: u64,
 }
 
-impl Counts {
+impl CapabilityCounts {
     /// Counts a rating of 1 to 5.
     pub fn rate(&mut self, rating: u8) {
         self.ratings += 1;
@@ -57,7 +57,7 @@ pub struct ListedCapability {
     /// The agent's trust level; capabilities of higher levels come first.
     pub rank: u8,
     pub since: Timestamp,
-    pub counts: Counts,
+    pub counts: CapabilityCounts,
 }
 impl Row for ListedCapability {}
 
@@ -94,7 +94,8 @@ const LISTED: Table<(Did, Local), ListedCapability> = Table::new(34);
 /// By text, then 255 less the rank, then age.
 const TEXTS: Table<(String, u8, Timestamp, Did, Local), ()> = Table::new(35);
 
-pub const ENTRIES: &[Entry] = &[operation::<List>(), operation::<Unlist>(), query::<Find>()];
+pub const ENTRIES: &[Entry] =
+    &[operation::<ListCapability>(), operation::<UnlistCapability>(), query::<FindCapabilities>()];
 
 fn remove(turn: &mut Turn<'_>, did: Did, local: Local, listed: &ListedCapability) {
     let (behind, since) = listed.standing();
@@ -106,19 +107,19 @@ fn remove(turn: &mut Turn<'_>, did: Did, local: Local, listed: &ListedCapability
 
 /// Lists a capability, or replaces its entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct List {
+pub struct ListCapability {
     pub did: Did,
     pub local: Local,
     pub listed: ListedCapability,
 }
 
-impl Operation for List {
+impl Operation for ListCapability {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "list_capability";
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let List { did, local, listed } = self;
+        let ListCapability { did, local, listed } = self;
         if let Some(before) = LISTED.get(turn, &(did, local))? {
             remove(turn, did, local, &before);
         }
@@ -132,12 +133,12 @@ impl Operation for List {
 
 /// Removes a capability from the list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Unlist {
+pub struct UnlistCapability {
     pub did: Did,
     pub local: Local,
 }
 
-impl Operation for Unlist {
+impl Operation for UnlistCapability {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "unlist_capability";
     type Reply = ();
@@ -153,7 +154,7 @@ impl Operation for Unlist {
 /// Finds capabilities, the best first: those with exactly this name, then with a name that begins with the text, then
 /// with all words in the name, then with all words anywhere. Among equals, by rank, mean rating and age.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Find {
+pub struct FindCapabilities {
     /// The beginnings of words; case does not count.
     pub text: Option<String>,
     /// The whole name; case does not count.
@@ -170,7 +171,7 @@ pub struct CapabilityHit {
     pub listed: ListedCapability,
 }
 
-impl Query for Find {
+impl Query for FindCapabilities {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "find_capabilities";
     type Reply = Vec<CapabilityHit>;
@@ -240,7 +241,7 @@ mod tests {
     use super::*;
 
     fn list(directory: &mut Directory, did: u8, name: &str, description: &str, rank: u8, ratings: &[u8]) {
-        let mut counts = Counts::default();
+        let mut counts = CapabilityCounts::default();
         ratings.iter().for_each(|rating| counts.rate(*rating));
         let listed = ListedCapability {
             name: name.into(),
@@ -250,11 +251,11 @@ mod tests {
             since: Timestamp::from_seconds(i64::from(did)),
             counts,
         };
-        directory.run(&List { did: [did; 16], local: [did; 12], listed }).unwrap();
+        directory.run(&ListCapability { did: [did; 16], local: [did; 12], listed }).unwrap();
     }
 
     fn found(directory: &Directory, text: &str, name: Option<&str>, limit: u32) -> Vec<u8> {
-        let find = Find { text: Some(text.into()), name: name.map(Into::into), limit };
+        let find = FindCapabilities { text: Some(text.into()), name: name.map(Into::into), limit };
         directory.ask(find).into_iter().map(|found| found.did[0]).collect()
     }
 
@@ -283,7 +284,7 @@ mod tests {
         list(&mut directory, 1, "maps", "of roads", 3, &[]);
         assert!(found(&directory, "rivers", None, 5).is_empty());
         assert_eq!(found(&directory, "roads", None, 5), [1]);
-        directory.run(&Unlist { did: [1; 16], local: [1; 12] }).unwrap();
+        directory.run(&UnlistCapability { did: [1; 16], local: [1; 12] }).unwrap();
         assert!(TEXTS.scan(&directory.rows, &TEXTS.range(), Direction::Ascending, 99).unwrap().is_empty());
         assert!(LISTED.scan(&directory.rows, &LISTED.range(), Direction::Ascending, 99).unwrap().is_empty());
     }
@@ -301,11 +302,11 @@ mod tests {
                 version: "1.0.0".into(),
                 rank: u8::from(n == 2_499),
                 since: Timestamp::from_seconds(i64::from(n)),
-                counts: Counts::default(),
+                counts: CapabilityCounts::default(),
             };
-            directory.run(&List { did, local: [0; 12], listed }).unwrap();
+            directory.run(&ListCapability { did, local: [0; 12], listed }).unwrap();
         }
-        let first = directory.ask(Find { text: Some("chat".into()), name: None, limit: 2 });
+        let first = directory.ask(FindCapabilities { text: Some("chat".into()), name: None, limit: 2 });
         assert_eq!(first.iter().map(|found| found.listed.rank).collect::<Vec<u8>>(), [1, 0]);
         assert_eq!(first[1].listed.since, Timestamp::from_seconds(0));
     }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::search::{self, Find, MatchPlace, Sought};
+use super::search::{self, FindAgents, MatchPlace, Sought};
 use super::{Did, fold};
 use crate::agent::wire;
 use crate::{Error, Result};
@@ -73,7 +73,7 @@ fn sought(brand: &str, text: Option<&str>) -> Sought {
 }
 
 async fn discover(cx: Cx) -> Result<Response> {
-    let find = Find {
+    let find = FindAgents {
         sought: sought(&cx.settings().brand, cx.query("query")?.as_deref()),
         capability: cx.query("capability")?,
         limit: cx.count("limit", LIMIT.0, LIMIT.1)? as usize,

@@ -87,7 +87,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Confirm>(),
     operation::<Release>(),
     operation::<Unreserve>(),
-    operation::<Sweep>(),
+    operation::<SweepNames>(),
     operation::<rekey::Rekey>(),
     query::<Lookup>(),
 ];
@@ -125,7 +125,7 @@ fn put(turn: &mut Turn<'_>, key: String, name: &Name) -> Result<()> {
     if let Some(end) = name.hold.ends() {
         ENDS.put(turn, &(end, key.clone()), &())?;
         if turn.scheduled(SWEEP)?.is_none_or(|due| due > end) {
-            turn.schedule(SWEEP, end, &Sweep)?;
+            turn.schedule(SWEEP, end, &SweepNames)?;
         }
     }
     Ok(NAMES.put(turn, &(key,), name)?)
@@ -299,9 +299,9 @@ const SWEEP: &str = "sweep";
 
 /// Deletes reservations and quarantines that have ended. They have no effect any more; this frees their rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Sweep;
+pub struct SweepNames;
 
-impl Operation for Sweep {
+impl Operation for SweepNames {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "sweep";
     type Reply = ();
@@ -313,7 +313,7 @@ impl Operation for Sweep {
             NAMES.delete(turn, &(key,));
         }
         if let Some(((end, _), ())) = ENDS.first(turn, &ENDS.range())? {
-            turn.schedule(SWEEP, end.max(turn.now), &Sweep)?;
+            turn.schedule(SWEEP, end.max(turn.now), &SweepNames)?;
         }
         Ok(())
     }

@@ -114,7 +114,7 @@ const ALPHABETICAL: Table<(u8, String, Did), SearchOrder> = Table::new(19);
 const RANKED: Table<(u8, String, u8, Timestamp, Did), ()> = Table::new(20);
 const COMMON: Table<(u8, String), ()> = Table::new(21);
 
-pub const ENTRIES: &[Entry] = &[operation::<Index>(), operation::<Unlist>(), query::<Find>()];
+pub const ENTRIES: &[Entry] = &[operation::<Index>(), operation::<UnlistAgent>(), query::<FindAgents>()];
 
 /// The name of a listed agent.
 pub(super) fn name_of(view: &(impl Read + ?Sized), did: Did) -> Result<Option<String>> {
@@ -234,11 +234,11 @@ impl Operation for Index {
 
 /// Removes an agent from the list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Unlist {
+pub struct UnlistAgent {
     pub did: Did,
 }
 
-impl Operation for Unlist {
+impl Operation for UnlistAgent {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "unlist";
     type Reply = ();
@@ -274,7 +274,7 @@ pub struct MatchPlace {
 /// Finds agents that match, the best first: exact, by beginning, by word; then by rank; then by registration. Inactive
 /// agents are not listed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Find {
+pub struct FindAgents {
     pub sought: Sought,
     pub capability: Option<String>,
     /// At least 1.
@@ -291,7 +291,7 @@ pub struct AgentPage {
     pub next: Option<MatchPlace>,
 }
 
-impl Query for Find {
+impl Query for FindAgents {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "find";
     type Reply = AgentPage;
@@ -316,7 +316,7 @@ struct Search {
 }
 
 impl Search {
-    fn of(find: Find) -> Search {
+    fn of(find: FindAgents) -> Search {
         let (text, stages, exact) = match find.sought {
             Sought::Everybody => (String::new(), vec![(classes::BEGINNING, kinds::DID)], None),
             Sought::Name(text) => {

@@ -34,19 +34,19 @@ pub const ROUTES: &[Route] = &[Route::get("/v1/agent/stats", handler!(read))
     .returns::<Stats>()
     .summary("Numbers over all agents; a minute or two old.")];
 
-pub const ENTRIES: &[Entry] = &[operation::<Tell>(), operation::<Turned>(), query::<ReadTotals>()];
+pub const ENTRIES: &[Entry] = &[operation::<TellChanges>(), operation::<Turned>(), query::<ReadTotals>()];
 
 /// Sums over all agents, a minute or two old.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Totals {
+pub struct DirectoryTotals {
     /// Active agents.
     pub agents: u64,
     /// Messages ever sent under an agent's own name.
     pub messages: u64,
 }
-impl Row for Totals {}
+impl Row for DirectoryTotals {}
 
-const TOTALS: Table<(), Totals> = Table::new(46);
+const TOTALS: Table<(), DirectoryTotals> = Table::new(46);
 /// Agents by the hour, since 1970, in which they were last seen. Hours that are too old are deleted.
 const HOURS: Table<(u32,), u64> = Table::new(47);
 /// Active agents by the folded name of a capability.
@@ -60,7 +60,7 @@ pub fn hour_of(at: Timestamp) -> u32 {
 
 /// The changes of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tell {
+pub struct TellChanges {
     /// 1 for a new agent, -1 for an agent that ended, otherwise 0.
     pub agents: i8,
     /// Messages sent since the last time.
@@ -72,10 +72,10 @@ pub struct Tell {
     pub lost: Vec<String>,
 }
 
-/// The actor that gets [`Tell`].
+/// The actor that gets [`TellChanges`].
 pub const ACTOR: &str = SHARD;
 
-impl Operation for Tell {
+impl Operation for TellChanges {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "tell_stats";
     type Reply = ();
@@ -113,9 +113,9 @@ pub struct ReadTotals;
 impl Query for ReadTotals {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "totals";
-    type Reply = Totals;
+    type Reply = DirectoryTotals;
 
-    fn run(self, view: &View<'_>) -> Result<Totals> {
+    fn run(self, view: &View<'_>) -> Result<DirectoryTotals> {
         Ok(TOTALS.get(view, &())?.unwrap_or_default())
     }
 }
@@ -197,7 +197,7 @@ pub struct Stats {
 }
 
 fn stats(view: &View<'_>) -> Result<Stats> {
-    let Totals { agents, messages } = TOTALS.get(view, &())?.unwrap_or_default();
+    let DirectoryTotals { agents, messages } = TOTALS.get(view, &())?.unwrap_or_default();
     let first = hour_of(view.now).saturating_sub(HOURS_SHOWN);
     let mut active = 0;
     HOURS.visit(view, HOURS.between(&(first,), &(u32::MAX,)), Direction::Ascending, |_, count| {

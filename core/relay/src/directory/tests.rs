@@ -87,7 +87,7 @@ fn only_the_holder_releases_and_a_quarantine_ends_by_itself() {
     assert_eq!(directory.holder("ada"), None);
     assert!(!directory.reserve("ada", 2));
     directory.now = end;
-    directory.run(&Sweep).unwrap();
+    directory.run(&SweepNames).unwrap();
     assert!(directory.rows.scan(&NAMES.range(), Direction::Ascending, 9).unwrap().is_empty());
     assert!(directory.rows.scan(&ENDS.range(), Direction::Ascending, 9).unwrap().is_empty());
     assert!(directory.reserve("ada", 2));
@@ -102,7 +102,7 @@ fn sweeping_takes_every_ended_row_and_leaves_the_rest() {
     assert!(directory.reserve("kept", 1) && directory.confirm("kept", 1));
     directory.now = directory.now.plus(RESERVATION + SECOND);
     for _ in 0..3 {
-        directory.run(&Sweep).unwrap();
+        directory.run(&SweepNames).unwrap();
     }
     assert_eq!(directory.rows.scan(&NAMES.range(), Direction::Ascending, 999).unwrap().len(), 1);
     assert_eq!(directory.holder("kept"), Some(1));
@@ -201,7 +201,7 @@ fn stored_names_move_to_their_new_keys_and_the_older_agent_keeps_what_two_hold()
     names.extend(many.iter().map(|name| (name.as_str(), 1, Hold::Held)));
     let mut directory = from_before(&names);
     // The first operation starts the move. A name that has not moved yet is found under its earlier key.
-    directory.run(&Sweep).unwrap();
+    directory.run(&SweepNames).unwrap();
     assert!(!directory.reserve("maße 17", 2) && !directory.reserve("Fine", 4));
     for _ in 0..5 {
         directory.run(&rekey::Rekey).unwrap();

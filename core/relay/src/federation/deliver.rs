@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::find::instead_of;
-use super::peers::{Peer, PeerOf, PinOf, PutPin, is_key_of};
+use super::peers::{Peer, PeerOf, PinOf, PutPeerPin, is_key_of};
 use super::wire::{self as relay_wire, DeliverRequest};
 use super::{MAX_BODY, PeerId, WINDOW, actor};
 use crate::agent::mailbox::{Append, Appended, Body, Origin, append_error};
@@ -122,7 +122,7 @@ async fn deliver(cx: Cx) -> Result<Response> {
         Tallies::of(cx.rt.environment()).routed(peer, cx.now());
     }
     if !message.pinned {
-        let pin = PutPin { did: from, peer, signing: message.signing, strong: true };
+        let pin = PutPeerPin { did: from, peer, signing: message.signing, strong: true };
         // The message is stored. If this pin fails, the sender's next message pins.
         let _ = runtime::call(&*cx.rt, actor().name, &pin).await;
     }

@@ -12,7 +12,7 @@ use futures_util::stream::{self, StreamExt};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::peers::{Ask, DidFacts, DidHolder, Learn, List, LookUpDid, Meet, Peer, Pin, is_key_of};
+use super::peers::{Ask, DidFacts, DidHolder, Learn, LookUpDid, Meet, Peer, PeerPin, ReadPeers, is_key_of};
 use super::{ANSWERS_HOLD, MAX_PEERS, PeerId, SILENCE_HOLDS, actor};
 use crate::agent::proof::{self, Proof};
 use crate::agent::record::{self, Public, ReadPublic, SignedPrekey};
@@ -134,7 +134,7 @@ async fn is_alone(rt: &dyn Runtime) -> Result<bool> {
     if known.is_alone(rt.now()) {
         return Ok(true);
     }
-    let alone = runtime::query(rt, actor().name, &List).await?.is_empty();
+    let alone = runtime::query(rt, actor().name, &ReadPeers).await?.is_empty();
     if alone {
         known.found_none(rt.now());
     }
@@ -190,7 +190,7 @@ async fn answers(rt: &dyn Runtime, did: &Did, peers: &[(PeerId, Peer)], timeout:
 }
 
 /// Decides which answer counts, among those with a key that may speak for the DID.
-fn believe(did: &Did, answers: Vec<(PeerId, PeerReply)>, pin: Option<&Pin>) -> DidHolder {
+fn believe(did: &Did, answers: Vec<(PeerId, PeerReply)>, pin: Option<&PeerPin>) -> DidHolder {
     let home = pin.filter(|pin| pin.strong).map(|pin| pin.peer);
     let is_away = answers.iter().any(|(id, said)| home == Some(*id) && matches!(said, PeerReply::Nothing));
     let mut claims: Vec<(PeerId, Box<Public>)> = Vec::new();

@@ -4,7 +4,7 @@ use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::peers::{List, Peer};
+use super::peers::{Peer, ReadPeers};
 use super::tally::{self, Tally};
 use super::{actor, key};
 use crate::Result;
@@ -48,15 +48,15 @@ const FEATURES: [&str; 14] = [
 pub struct Info {
     /// The id of this deployment in texts that are signed for it.
     pub deployment_id: String,
-    pub relay: About,
-    pub stats: Stats,
+    pub relay: RelayAbout,
+    pub stats: RelayCounts,
     pub federation: Federation,
 }
 
 /// Name, version and features of a relay.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RelayAbout")]
-pub struct About {
+pub struct RelayAbout {
     pub name: String,
     pub version: &'static str,
     pub url: String,
@@ -71,7 +71,7 @@ pub struct About {
 /// Sums over the agents of this relay, as in `GET /v1/agent/stats`; a minute or two old.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RelayCounts")]
-pub struct Stats {
+pub struct RelayCounts {
     /// Active agents.
     pub agents: u64,
     /// Messages ever sent under an agent's own name.
@@ -88,17 +88,17 @@ pub struct Federation {
 }
 
 async fn info(cx: Cx) -> Result<Response> {
-    let peers = runtime::query(&*cx.rt, actor().name, &List).await?;
+    let peers = runtime::query(&*cx.rt, actor().name, &ReadPeers).await?;
     // The first GET makes the key; a HEAD never writes (decision caller-rate-limits).
     let own = match cx.request.method == Method::HEAD {
-        true => runtime::query(&*cx.rt, actor().name, &key::ReadKey).await?,
+        true => runtime::query(&*cx.rt, actor().name, &key::ReadRelayKey).await?,
         false => Some(key::own(&*cx.rt, false).await?),
     };
     let totals = runtime::query(&*cx.rt, stats::ACTOR, &ReadTotals).await?;
     let settings = cx.settings();
     Response::json(&Info {
         deployment_id: cx.rt.environment().deployment.clone(),
-        relay: About {
+        relay: RelayAbout {
             name: settings.brand.clone(),
             version: env!("CARGO_PKG_VERSION"),
             url: settings.base_url(),
@@ -108,7 +108,7 @@ async fn info(cx: Cx) -> Result<Response> {
             features: FEATURES,
             public_key: own.map(|own| encode_base64(&own.public)),
         },
-        stats: Stats { agents: totals.agents, messages: totals.messages },
+        stats: RelayCounts { agents: totals.agents, messages: totals.messages },
         federation: Federation { accepts_peers: !peers.is_empty(), sync_protocol: PROTOCOL, peers: peers.len() },
     })
 }
@@ -153,7 +153,7 @@ pub(super) fn peer_info(peer: Peer, pending: Option<&Pending<Tally>>) -> PeerInf
 
 async fn peers(cx: Cx) -> Result<Response> {
     let pending = tally::pending(&*cx.rt);
-    let rows = runtime::query(&*cx.rt, actor().name, &List).await?;
+    let rows = runtime::query(&*cx.rt, actor().name, &ReadPeers).await?;
     let peers: Vec<PeerInfo> = rows.into_iter().map(|(id, peer)| peer_info(peer, pending.get(&id))).collect();
     Response::json(&PeerList { total: peers.len(), peers })
 }

@@ -40,9 +40,9 @@ impl OwnKey {
 
 /// Reads the key, if there is one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ReadKey;
+pub struct ReadRelayKey;
 
-impl Query for ReadKey {
+impl Query for ReadRelayKey {
     const ACTOR: Kind = Kind::Relay;
     const NAME: &'static str = "key";
     type Reply = Option<OwnKey>;
@@ -79,7 +79,7 @@ impl Operation for PutKey {
 
 /// The relay's key, which the first call makes. With `replace`, a new one.
 pub async fn own(rt: &dyn Runtime, replace: bool) -> Result<OwnKey> {
-    if !replace && let Some(key) = runtime::query(rt, actor().name, &ReadKey).await? {
+    if !replace && let Some(key) = runtime::query(rt, actor().name, &ReadRelayKey).await? {
         return Ok(key);
     }
     let seed = Secret::new(rt.random());
@@ -96,12 +96,12 @@ pub fn counted(view: &View<'_>, current: KeyId) -> Result<SealedCounts> {
 
 /// Replaces the sealed key if it is still `old`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Reseal {
+pub struct ResealRelayKey {
     pub old: Vec<u8>,
     pub new: Vec<u8>,
 }
 
-impl Operation for Reseal {
+impl Operation for ResealRelayKey {
     const ACTOR: Kind = Kind::Relay;
     /// The same name as the operation that reseals an agent's values: runtimes treat both as bulk work.
     const NAME: &'static str = "reseal";
@@ -124,7 +124,7 @@ impl Operation for Reseal {
 pub async fn reseal(rt: &dyn Runtime) -> Result<Progress> {
     let mut progress = Progress { complete: true, ..Progress::default() };
     for _ in 0..RACES {
-        let Some(key) = runtime::query(rt, actor().name, &ReadKey).await? else { return Ok(progress) };
+        let Some(key) = runtime::query(rt, actor().name, &ReadRelayKey).await? else { return Ok(progress) };
         match rt.environment().secrets.sealing().reseal(OWNER, PURPOSE, &custody::nonce(rt), &key.sealed) {
             Ok(None) => return Ok(progress),
             Err(_) => {
@@ -132,7 +132,7 @@ pub async fn reseal(rt: &dyn Runtime) -> Result<Progress> {
                 return Ok(progress);
             }
             Ok(Some(new)) => {
-                let reseal = Reseal { old: key.sealed, new };
+                let reseal = ResealRelayKey { old: key.sealed, new };
                 progress.resealed += u64::from(runtime::call(rt, actor().name, &reseal).await?);
             }
         }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::info::peer_info;
-use super::peers::{List, Peer, PutPeer, PutPin, RemovePeer};
+use super::peers::{Peer, PutPeer, PutPeerPin, ReadPeers, RemovePeer};
 use super::tally::{self, Tally};
 use super::{PeerId, actor, key, peer_id, peer_text};
 use crate::agent::wire;
@@ -132,7 +132,7 @@ fn admin_peer(id: &PeerId, peer: Peer, pending: Option<&Pending<Tally>>) -> Admi
 
 async fn list(cx: Cx) -> Result<Response> {
     let pending = tally::pending(&*cx.rt);
-    let rows = runtime::query(&*cx.rt, actor().name, &List).await?;
+    let rows = runtime::query(&*cx.rt, actor().name, &ReadPeers).await?;
     let peers: Vec<AdminPeer> = rows.into_iter().map(|(id, peer)| admin_peer(&id, peer, pending.get(&id))).collect();
     Response::json(&AdminPeers { total: peers.len(), peers })
 }
@@ -193,11 +193,11 @@ async fn pin(cx: Cx) -> Result<Response> {
     let did = parse_did(&cx.settings().brand, &wanted.did).map_err(|_| wire::unknown_agent())?;
     let signing: [u8; 32] = decode_base64_array("signing_public_key", &wanted.signing_public_key)?;
     signing::validate_signing_key("signing_public_key", &signing)?;
-    let rows = runtime::query(&*cx.rt, actor().name, &List).await?;
+    let rows = runtime::query(&*cx.rt, actor().name, &ReadPeers).await?;
     if !rows.iter().any(|(id, _)| *id == peer) {
         return Err(unknown());
     }
-    runtime::call(&*cx.rt, actor().name, &PutPin { did, peer, signing, strong: true }).await?;
+    runtime::call(&*cx.rt, actor().name, &PutPeerPin { did, peer, signing, strong: true }).await?;
     Response::created(&MadePin { did: wanted.did, peer: peer_text(&peer) })
 }
 

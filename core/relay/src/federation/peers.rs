@@ -56,7 +56,7 @@ impl Row for Peer {
 
 /// The peer of an agent, and the agent's key there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pin {
+pub struct PeerPin {
     pub peer: PeerId,
     /// Ed25519.
     pub signing: [u8; 32],
@@ -64,7 +64,7 @@ pub struct Pin {
     pub strong: bool,
     pub since: Timestamp,
 }
-impl Row for Pin {}
+impl Row for PeerPin {}
 
 /// The peers' answer about a DID.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,14 +91,14 @@ impl Row for PeerAnswer {
 }
 
 const PEERS: Table<(PeerId,), Peer> = Table::new(17);
-const PINS: Table<(Did,), Pin> = Table::new(18);
+const PINS: Table<(Did,), PeerPin> = Table::new(18);
 const ANSWERS: Table<(Did,), PeerAnswer> = Table::new(19);
 const ANSWERS_BY_END: Table<(Timestamp, Did), ()> = Table::new(20);
 const ANSWERS_COUNT: Table<(), u64> = Table::new(21);
 
 /// Whether a peer may speak of `did` with this key: the key gives the DID, or is the one pinned for it at that peer
 /// (decision peer-deliveries).
-pub fn is_key_of(did: &Did, signing: &[u8; 32], peer: &PeerId, pin: Option<&Pin>) -> bool {
+pub fn is_key_of(did: &Did, signing: &[u8; 32], peer: &PeerId, pin: Option<&PeerPin>) -> bool {
     did_bytes(signing) == *did || pin.is_some_and(|pin| pin.signing == *signing && pin.peer == *peer)
 }
 
@@ -223,9 +223,9 @@ impl Operation for RemovePeer {
 
 /// Reads the peers, in the order in which they were added.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct List;
+pub struct ReadPeers;
 
-impl Query for List {
+impl Query for ReadPeers {
     const ACTOR: Kind = Kind::Relay;
     const NAME: &'static str = "peers";
     type Reply = Vec<(PeerId, Peer)>;
@@ -301,7 +301,7 @@ pub struct DidFacts {
     /// An answer that still holds.
     pub answer: Option<DidHolder>,
     pub peers: Vec<(PeerId, Peer)>,
-    pub pin: Option<Pin>,
+    pub pin: Option<PeerPin>,
     /// Whether another request is asking the peers now.
     pub asking: bool,
 }
@@ -328,9 +328,9 @@ pub struct PinOf {
 impl Query for PinOf {
     const ACTOR: Kind = Kind::Relay;
     const NAME: &'static str = "pin_of";
-    type Reply = Option<Pin>;
+    type Reply = Option<PeerPin>;
 
-    fn run(self, view: &View<'_>) -> Result<Option<Pin>> {
+    fn run(self, view: &View<'_>) -> Result<Option<PeerPin>> {
         Ok(PINS.get(view, &(self.did,))?)
     }
 }
@@ -358,7 +358,7 @@ impl Operation for Ask {
     }
 }
 
-/// Stores the result of the peers' answers, and pins the agent that was found, as [`PutPin`] allows.
+/// Stores the result of the peers' answers, and pins the agent that was found, as [`PutPeerPin`] allows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Learn {
     pub did: Did,
@@ -381,7 +381,7 @@ impl Operation for Learn {
         if let Some((peer, public)) = &found {
             // A proof for that very deployment comes from the agent itself.
             let strong = public.standing == Standing::Proved;
-            PutPin { did, peer: *peer, signing: public.signing, strong }.run(turn)?;
+            PutPeerPin { did, peer: *peer, signing: public.signing, strong }.run(turn)?;
         }
         keep(turn, did, &PeerAnswer { until, found, asking: false, contested })
     }
@@ -409,14 +409,14 @@ fn keep(turn: &mut Turn<'_>, did: Did, answer: &PeerAnswer) -> Result<()> {
 
 /// Pins an agent to a peer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PutPin {
+pub struct PutPeerPin {
     pub did: Did,
     pub peer: PeerId,
     pub signing: [u8; 32],
     pub strong: bool,
 }
 
-impl Operation for PutPin {
+impl Operation for PutPeerPin {
     const ACTOR: Kind = Kind::Relay;
     const NAME: &'static str = "put_pin";
     type Reply = ();
@@ -451,7 +451,7 @@ impl Operation for PutPin {
         {
             drop_answer(turn, answer.until, self.did)?;
         }
-        let pin = Pin { peer: self.peer, signing: self.signing, strong: self.strong, since: turn.now };
+        let pin = PeerPin { peer: self.peer, signing: self.signing, strong: self.strong, since: turn.now };
         Ok(PINS.put(turn, &(self.did,), &pin)?)
     }
 }

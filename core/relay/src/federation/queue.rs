@@ -33,7 +33,7 @@ const SWEEP: usize = 100;
 
 /// The state of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum State {
+pub enum DeliveryState {
     Waiting,
     /// The recipient's relay accepted it.
     Delivered(Timestamp),
@@ -59,7 +59,7 @@ pub struct Delivery {
     pub attempts: u32,
     /// The last status that the peer answered.
     pub status: Option<u16>,
-    pub state: State,
+    pub state: DeliveryState,
 }
 impl Row for Delivery {}
 
@@ -174,7 +174,7 @@ impl Operation for Queue {
         consent::Wrote { to: self.to }.run(turn)?;
         let mut sums = SUMS.get(turn, &())?.unwrap_or_default();
         if let Some(known) = DELIVERIES.get(turn, &(self.id,))? {
-            let (State::Refused(at) | State::Expired(at)) = known.state else {
+            let (DeliveryState::Refused(at) | DeliveryState::Expired(at)) = known.state else {
                 return Ok(Delivery { body: Vec::new(), ..known });
             };
             // The sender tries once more.
@@ -190,8 +190,17 @@ impl Operation for Queue {
         SUMS.put(turn, &(), &sums)?;
         let Queue { id, peer, to, destination, body } = self;
         let (made, due) = (turn.now, turn.now);
-        let mut delivery =
-            Delivery { peer, to, destination, body, made, due, attempts: 0, status: None, state: State::Waiting };
+        let mut delivery = Delivery {
+            peer,
+            to,
+            destination,
+            body,
+            made,
+            due,
+            attempts: 0,
+            status: None,
+            state: DeliveryState::Waiting,
+        };
         DELIVERIES.put(turn, &(id,), &delivery)?;
         BY_DUE.put(turn, &(peer, due, id), &())?;
         go_on(turn, peer)?;
@@ -282,12 +291,12 @@ impl Operation for Record {
         let wait = usize::try_from(delivery.attempts - 1).ok().and_then(|at| SCHEDULE.get(at).or(SCHEDULE.last()));
         let next = self.began.plus(wait.copied().unwrap_or(DAY));
         delivery.state = match self.outcome {
-            Attempt::Status(200..=299) => State::Delivered(turn.now),
-            outcome if is_refusal(outcome) => State::Refused(turn.now),
-            _ if next >= delivery.made.plus(PATIENCE) => State::Expired(turn.now),
-            _ => State::Waiting,
+            Attempt::Status(200..=299) => DeliveryState::Delivered(turn.now),
+            outcome if is_refusal(outcome) => DeliveryState::Refused(turn.now),
+            _ if next >= delivery.made.plus(PATIENCE) => DeliveryState::Expired(turn.now),
+            _ => DeliveryState::Waiting,
         };
-        if delivery.state == State::Waiting {
+        if delivery.state == DeliveryState::Waiting {
             delivery.due = next;
             BY_DUE.put(turn, &(self.peer, next, self.id), &())?;
         } else {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::{PeerAgent, find, instead_of};
-use super::queue::{Delivery, Queue, ReadDelivery, State};
+use super::queue::{Delivery, DeliveryState, Queue, ReadDelivery};
 use super::wire::{DeliverRequest, delivery_id};
 use crate::agent::authentication::Calling;
 use crate::agent::continuity;
@@ -92,9 +92,15 @@ pub struct Routed {
     pub key_changed: bool,
 }
 
-async fn route(cx: Cx) -> Result<Response> {
-    let mut request: RouteRequest = cx.json()?;
-    let caller = cx.caller.agent()?;
+/// What the members of a request hold.
+struct Content {
+    ciphertext: Vec<u8>,
+    nonce: [u8; 24],
+    signature: Vec<u8>,
+    labels: Labels,
+}
+
+fn content(request: &mut RouteRequest) -> Result<Content> {
     let ciphertext = decode_base64("ciphertext", &request.ciphertext)?;
     if ciphertext.is_empty() {
         return Err(Error::bad_request("`ciphertext` must not be empty."));
@@ -111,6 +117,13 @@ async fn route(cx: Cx) -> Result<Response> {
         request.reply_to.take(),
         request.ttl,
     )?;
+    Ok(Content { ciphertext, nonce, signature, labels })
+}
+
+async fn route(cx: Cx) -> Result<Response> {
+    let mut request: RouteRequest = cx.json()?;
+    let caller = cx.caller.agent()?;
+    let Content { ciphertext, nonce, signature, labels } = content(&mut request)?;
     let to = parse_did(&cx.settings().brand, &request.to).map_err(|_| append_error())?;
     let actor = crypto::encoding::actor_id(&to);
     let envelope = envelope::routed(&caller.did, &request.to, &request.nonce, &request.ciphertext);
@@ -208,14 +221,14 @@ async fn elsewhere(cx: &Cx, outgoing: Outgoing, found: PeerAgent) -> Result<Resp
 fn routed(cx: &Cx, id: &super::wire::DeliveryId, delivery: &Delivery) -> Result<Routed> {
     let caller = cx.caller.agent()?;
     let (status, ended) = match delivery.state {
-        State::Waiting => ("waiting", None),
-        State::Delivered(at) => ("delivered", Some(at)),
-        State::Refused(at) => ("refused", Some(at)),
-        State::Expired(at) => ("expired", Some(at)),
+        DeliveryState::Waiting => ("waiting", None),
+        DeliveryState::Delivered(at) => ("delivered", Some(at)),
+        DeliveryState::Refused(at) => ("refused", Some(at)),
+        DeliveryState::Expired(at) => ("expired", Some(at)),
     };
     let waiting = ended.is_none();
     Ok(Routed {
-        routed: matches!(delivery.state, State::Waiting | State::Delivered(_)),
+        routed: matches!(delivery.state, DeliveryState::Waiting | DeliveryState::Delivered(_)),
         destination: delivery.destination.clone(),
         id: wire::message_id(&caller.actor, id),
         from: caller.did.clone(),

@@ -8,8 +8,8 @@ use futures_util::FutureExt;
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 
-use super::peers::{Ask, DidHolder, Learn, List, LookUpDid, Peer, PinOf, PutPeer, PutPin};
-use super::queue::{Queue, ReadDelivery, State};
+use super::peers::{Ask, DidHolder, Learn, LookUpDid, Peer, PinOf, PutPeer, PutPeerPin, ReadPeers};
+use super::queue::{DeliveryState, Queue, ReadDelivery};
 use super::{PATIENCE, PeerId, actor, key};
 use crate::agent::deactivate::Deactivate;
 use crate::agent::record::Public;
@@ -107,7 +107,7 @@ fn a_wish_that_was_lost_is_made_again_when_its_lease_ends() {
     scene.rt.advance(Duration::from_secs(2));
     scene.reach_out();
     assert_eq!((scene.asked(), scene.state(1).unwrap().attempts), (1, 1));
-    assert!(matches!(scene.state(1).unwrap().state, State::Delivered(_)));
+    assert!(matches!(scene.state(1).unwrap().state, DeliveryState::Delivered(_)));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_delivery_is_tried_by_the_schedule_then_every_32_minutes_for_a_day() {
     assert!(asked.iter().all(|(_, body)| *body == asked[0].1), "one body");
     let last = asked.last().unwrap().0.since(START);
     assert!(last < PATIENCE && last > PATIENCE - 40 * MINUTE, "{last}");
-    assert!(matches!(scene.state(1).unwrap().state, State::Expired(_)));
+    assert!(matches!(scene.state(1).unwrap().state, DeliveryState::Expired(_)));
 }
 
 #[test]
@@ -138,11 +138,11 @@ fn a_peer_that_is_slow_for_one_agent_holds_up_no_other() {
     scene.rt.lose_outgoing();
     other.queue(3).unwrap();
     other.reach_out();
-    assert!(matches!(other.state(3).unwrap().state, State::Delivered(_)));
-    assert_eq!(scene.state(2).unwrap().state, State::Waiting, "one at a time");
+    assert!(matches!(other.state(3).unwrap().state, DeliveryState::Delivered(_)));
+    assert_eq!(scene.state(2).unwrap().state, DeliveryState::Waiting, "one at a time");
     scene.rt.advance(Duration::from_secs(61));
     scene.reach_out();
-    assert!(matches!(scene.state(2).unwrap().state, State::Delivered(_)));
+    assert!(matches!(scene.state(2).unwrap().state, DeliveryState::Delivered(_)));
 }
 
 #[test]
@@ -154,10 +154,10 @@ fn what_waits_and_what_is_kept_is_bounded() {
     let refused = scene.queue(1_000).unwrap_err();
     assert_eq!((refused.code, refused.retry_after), (ErrorCode::Unavailable, Some(60)));
     let again = scene.queue(5).unwrap();
-    assert_eq!(again.state, State::Waiting, "a repeat needs no room");
+    assert_eq!(again.state, DeliveryState::Waiting, "a repeat needs no room");
     scene.reach_out();
     assert_eq!(scene.asked(), 1_000);
-    assert!(matches!(scene.state(999).unwrap().state, State::Refused(_)));
+    assert!(matches!(scene.state(999).unwrap().state, DeliveryState::Refused(_)));
     scene.rt.advance(Duration::from_secs(86_400 + 60));
     for number in 2_000..2_400 {
         scene.queue(number).unwrap();
@@ -249,7 +249,7 @@ fn one_request_asks_the_peers_until_it_tells_or_its_time_is_over() {
 }
 
 fn peers(rt: &TestRuntime) -> Vec<(PeerId, Peer)> {
-    now(runtime::query(rt, actor().name, &List)).unwrap()
+    now(runtime::query(rt, actor().name, &ReadPeers)).unwrap()
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn a_pin_gives_way_only_to_a_stronger_one_or_when_its_peer_is_gone() {
     let (first, did) = (scene.peer, [5; 16]);
     let put = PutPeer { url: "https://other.example.org".to_owned(), name: "other".to_owned(), key: [2; 32] };
     let (second, _) = call(&scene.rt, &put).unwrap();
-    let pin = |peer, byte: u8, strong| call(&scene.rt, &PutPin { did, peer, signing: [byte; 32], strong }).unwrap();
+    let pin = |peer, byte: u8, strong| call(&scene.rt, &PutPeerPin { did, peer, signing: [byte; 32], strong }).unwrap();
     let held =
         || now(runtime::query(&*scene.rt, actor().name, &PinOf { did })).unwrap().map(|pin| (pin.peer, pin.signing[0]));
     let learn = |peer| {

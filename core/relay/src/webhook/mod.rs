@@ -34,8 +34,8 @@ use engine::time::{DAY, MINUTE, SECOND};
 
 pub use attempt::{Attempt, Record};
 pub use queue::{
-    Add, ENTRIES, Hook, Id, List, ReadLog, Remove, Replay, Rotate, Subject, Tried, all, deliver, ended, enqueue,
-    enqueue_as, log, put, read, remove, replay, reseal, reseal_url, resume, rotate, sealed,
+    Add, ENTRIES, Hook, Id, ReadLog, ReadWebhooks, RemoveWebhook, Replay, RotateSecret, Subject, Tried, all, deliver,
+    ended, enqueue, enqueue_as, log, put, read, remove, replay, reseal, reseal_url, resume, rotate, sealed,
 };
 pub use routes::{DeliveryAttempt, DeliveryList, ROUTES, Replayed, RotatedSecret, attempts, short};
 pub use send::permitted;

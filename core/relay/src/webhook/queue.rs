@@ -129,13 +129,13 @@ pub(super) const KEPT: Table<(Id, Id), Subject> = Table::new(84);
 /// The operations of agents, and those operations of keys that deliver their subscriptions.
 pub const ENTRIES: &[Entry] = &[
     operation::<Add>(),
-    operation::<Remove>(),
+    operation::<RemoveWebhook>(),
     operation::<Tend>(),
     operation::<Record>(),
-    operation::<Rotate>(),
+    operation::<RotateSecret>(),
     operation::<Replay>(),
     query::<super::Next>(),
-    query::<List>(),
+    query::<ReadWebhooks>(),
     query::<ReadLog>(),
     Entry { kind: Kind::Account, ..operation::<Tend>() },
     Entry { kind: Kind::Account, ..operation::<Record>() },
@@ -336,12 +336,12 @@ pub fn replay(turn: &mut Turn<'_>, id: Id, delivery: Id) -> Result<()> {
 
 /// [`rotate`], for agents.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Rotate {
+pub struct RotateSecret {
     pub id: Id,
     pub sealed: Vec<u8>,
 }
 
-impl Operation for Rotate {
+impl Operation for RotateSecret {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "webhook_rotate";
     type Reply = Hook;
@@ -397,11 +397,11 @@ impl Operation for Add {
 
 /// Removes a webhook and all deliveries that wait for it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Remove {
+pub struct RemoveWebhook {
     pub id: Id,
 }
 
-impl Operation for Remove {
+impl Operation for RemoveWebhook {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "webhook_remove";
     /// Whether it existed.
@@ -454,9 +454,9 @@ impl Operation for Tend {
 
 /// Reads all webhooks, oldest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct List;
+pub struct ReadWebhooks;
 
-impl Query for List {
+impl Query for ReadWebhooks {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "webhooks";
     type Reply = Vec<(Id, Hook)>;

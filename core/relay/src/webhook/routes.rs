@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::{
-    Add, Hook, Id, List, PURPOSE, ReadLog, Remove, Replay, Rotate, SECRET, Tried, address, owner, permitted, seal_url,
+    Add, Hook, Id, PURPOSE, ReadLog, ReadWebhooks, RemoveWebhook, Replay, RotateSecret, SECRET, Tried, address, owner,
+    permitted, seal_url,
 };
 use crate::above::Bookkeeping;
 use crate::agent::authentication::Calling;
@@ -232,7 +233,7 @@ async fn rotate(cx: Cx) -> Result<Response> {
     let actor = cx.caller.agent()?.actor.as_str();
     let id = own_id(&cx, "id", actor)?;
     let (secret, sealed) = fresh(&cx, actor)?;
-    let hook = runtime::call(&*cx.rt, actor, &Rotate { id, sealed }).await?;
+    let hook = runtime::call(&*cx.rt, actor, &RotateSecret { id, sealed }).await?;
     Response::json(&RotatedSecret::new(actor, id, &secret, hook)?)
 }
 
@@ -245,7 +246,7 @@ async fn replay(cx: Cx) -> Result<Response> {
 
 async fn list(cx: Cx) -> Result<Response> {
     let actor = cx.caller.agent()?.actor.as_str();
-    let hooks = runtime::query(&*cx.rt, actor, &List).await?;
+    let hooks = runtime::query(&*cx.rt, actor, &ReadWebhooks).await?;
     let webhooks = hooks.into_iter().map(|hook| webhook(&*cx.rt, actor, hook));
     let webhooks: Vec<Webhook> = webhooks.collect::<Result<_>>()?;
     Response::json(&WebhookList { count: webhooks.len(), webhooks })
@@ -254,7 +255,7 @@ async fn list(cx: Cx) -> Result<Response> {
 async fn delete(cx: Cx) -> Result<Response> {
     let actor = cx.caller.agent()?.actor.as_str();
     let id = own_id(&cx, "id", actor)?;
-    match runtime::call(&*cx.rt, actor, &Remove { id }).await? {
+    match runtime::call(&*cx.rt, actor, &RemoveWebhook { id }).await? {
         true => Response::json(&DeletedWebhook { id: wire::message_id(actor, &id), deleted: true }),
         false => Err(unknown()),
     }

@@ -99,7 +99,7 @@ pub fn permitted(settings: &Settings, url: &str) -> Result<Networks> {
 }
 
 /// A body to be sent, with the data that its signatures cover.
-pub struct Message<'a> {
+pub struct SignedBody<'a> {
     pub brand: &'a str,
     /// The same at every attempt of a delivery.
     pub id: &'a str,
@@ -108,7 +108,7 @@ pub struct Message<'a> {
     pub body: &'a str,
 }
 
-impl Message<'_> {
+impl SignedBody<'_> {
     /// The HMAC keyed with the text of the secret.
     fn plain(&self, secret: &str) -> String {
         format!("sha256={}", encode_hex(&hmac_sha256(secret.as_bytes(), self.body.as_bytes())))
@@ -212,7 +212,7 @@ pub async fn post(
     let settings = &rt.environment().settings;
     // Settings may have changed since the address was accepted.
     let Ok(beyond) = permitted(settings, url) else { return Ok(Attempt::Failed) };
-    let message = Message { brand: &settings.brand, id, seconds: rt.now().seconds(), body };
+    let message = SignedBody { brand: &settings.brand, id, seconds: rt.now().seconds(), body };
     let mut headers = match secret {
         Some(secret) => message.headers(secret, previous)?,
         None => vec![("content-type".to_owned(), "application/json".to_owned())],
@@ -246,7 +246,7 @@ mod tests {
     fn signatures_are_those_that_other_implementations_compute() {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         let body = r#"{"test": 2432232314}"#;
-        let message = Message { brand: "svc", id: "msg_p5jXN8AQM9LWM0D4loKWxJek", seconds: 1_614_265_330, body };
+        let message = SignedBody { brand: "svc", id: "msg_p5jXN8AQM9LWM0D4loKWxJek", seconds: 1_614_265_330, body };
         let headers = message.headers(secret, None).unwrap();
         let header = |name: &str| headers.iter().find(|(known, _)| known == name).unwrap().1.as_str();
         assert_eq!(header("webhook-signature"), "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn during_a_rotation_both_secrets_sign() {
         let (old, new) = ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
-        let message = Message { brand: "svc", id: "a", seconds: 1, body: "{}" };
+        let message = SignedBody { brand: "svc", id: "a", seconds: 1, body: "{}" };
         let find = |headers: &[(String, String)], name: &str| {
             headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).unwrap()
         };
@@ -280,7 +280,7 @@ mod tests {
         for vector in vectors["webhooks"].as_array().unwrap() {
             let text = |name: &str| vector[name].as_str().unwrap();
             let seconds = vector["timestamp"].as_i64().unwrap();
-            let message = Message { brand: "svc", id: text("id"), seconds, body: text("body") };
+            let message = SignedBody { brand: "svc", id: text("id"), seconds, body: text("body") };
             let headers = message.headers(text("secret"), None).unwrap();
             let header = |name: &str| headers.iter().find(|(known, _)| known == name).unwrap().1.as_str();
             assert_eq!((header("x-svc-signature"), header("webhook-signature")), (text("plain"), text("standard")));

@@ -7,6 +7,7 @@
 //! | `parameters` | what stands in path, query and headers |
 //! | `answers` | what a route answers, and its failures |
 //! | `tags` | the groups of operations |
+//! | `examples` | requests and answers as they were recorded |
 //! | `tidy` | schemas as generators of clients read them |
 
 use std::sync::LazyLock;

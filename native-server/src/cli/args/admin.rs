@@ -48,6 +48,43 @@ pub struct Changes {
     pub end: Option<String>,
 }
 
+/// An incident that no data showed.
+#[derive(Debug, Args)]
+pub struct NewIncidentArgs {
+    /// The country's two letters.
+    #[arg(long, value_name = "CC")]
+    pub country: String,
+    /// A platform, a domain, or `internet`.
+    #[arg(long)]
+    pub subject: String,
+    /// When it began, such as 2026-01-31 or 2026-01-31T12:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    pub start: String,
+    /// A network that took part; may be repeated.
+    #[arg(long)]
+    pub asn: Vec<String>,
+    /// A further domain; may be repeated.
+    #[arg(long)]
+    pub domain: Vec<String>,
+    /// Method, such as dns-poison; may be repeated.
+    #[arg(long)]
+    pub method: Vec<String>,
+    /// An affected area, if not the whole country is affected; may be repeated.
+    #[arg(long)]
+    pub area: Vec<String>,
+    /// Occasion, such as an election or exams.
+    #[arg(long)]
+    pub occasion: Option<String>,
+    /// A JSON list of evidence rows.
+    #[arg(long, value_name = "FILE")]
+    pub evidence: Option<PathBuf>,
+    #[command(flatten)]
+    pub changes: Changes,
+    /// Why; kept with the change.
+    #[arg(long)]
+    pub reason: String,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum IncidentsCommand {
     /// List incidents: id, start, end, severity, status, title.
@@ -60,40 +97,7 @@ pub enum IncidentsCommand {
         json: bool,
     },
     /// Create an incident that no data showed; its id is printed.
-    Create {
-        /// The country's two letters.
-        #[arg(long, value_name = "CC")]
-        country: String,
-        /// A platform, a domain, or `internet`.
-        #[arg(long)]
-        subject: String,
-        /// When it began, such as 2026-01-31 or 2026-01-31T12:00:00Z.
-        #[arg(long, value_name = "TIME")]
-        start: String,
-        /// A network that took part; may be repeated.
-        #[arg(long)]
-        asn: Vec<String>,
-        /// A further domain; may be repeated.
-        #[arg(long)]
-        domain: Vec<String>,
-        /// Method, such as dns-poison; may be repeated.
-        #[arg(long)]
-        method: Vec<String>,
-        /// An affected area, if not the whole country is affected; may be repeated.
-        #[arg(long)]
-        area: Vec<String>,
-        /// Occasion, such as an election or exams.
-        #[arg(long)]
-        occasion: Option<String>,
-        /// A JSON list of evidence rows.
-        #[arg(long, value_name = "FILE")]
-        evidence: Option<PathBuf>,
-        #[command(flatten)]
-        changes: Changes,
-        /// Why; kept with the change.
-        #[arg(long)]
-        reason: String,
-    },
+    Create(NewIncidentArgs),
     /// Change an incident; the change overrides later data until it is restored.
     Amend {
         /// Id of the incident, such as KE-2023-0001.

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub use admin::{AdminCommand, AgentsCommand, IncidentsCommand, ModelsCommand};
+pub use admin::{AdminCommand, AgentsCommand, IncidentsCommand, ModelsCommand, NewIncidentArgs};
 pub use data::{Backtest, Classify, Evaluate, Import, Probe};
 pub use operator::{ConfigCommand, DbCommand, KeysCommand, PeersCommand, VerdictsCommand};
 

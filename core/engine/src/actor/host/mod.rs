@@ -248,7 +248,7 @@ fn due_after(turn: &Turn<'_>) -> Result<Due> {
 
 /// A small actor behaviour for tests of runtimes: a counter that can be told to fail, forward and repeat.
 #[cfg(any(test, feature = "conformance"))]
-pub mod probe;
+pub mod counter;
 
 #[cfg(test)]
 mod tests;

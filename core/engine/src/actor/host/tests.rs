@@ -1,4 +1,4 @@
-use super::probe::{Add, Forward, Later, Panic, ReadCounter};
+use super::counter::{Add, Forward, Later, Panic, ReadCounter};
 use super::*;
 use crate::ErrorCode;
 use crate::actor::{Kind, Operation, Query, decode, outbox_summary};

@@ -7,11 +7,11 @@ use super::super::fold::needs_peers;
 use super::super::noise::{Free, OwnMeasurements, is_failure};
 use super::super::tables::{ENTRIES, ROLLED};
 use super::super::{instrument, packed};
-use super::compared::{self, News};
+use super::compared::{self, ChangedBlocks};
 use super::tables::{BLOCKS, Broken, COMPARED, CONTROL, DIRTY, Days, ELSEWHERE, SpansElsewhere};
 use super::{Spread, down_elsewhere, spread_timer};
 use crate::Result;
-use crate::anomaly::{self, Tally};
+use crate::anomaly::{self, ResultCounts};
 use engine::actor::{Turn, View};
 use engine::kv::Direction;
 use engine::time::DAY;
@@ -37,7 +37,7 @@ pub fn recompute(
     target: &str,
     days: Days,
     surroundings: &Surroundings,
-    (room, news): (&mut usize, &mut News),
+    (room, news): (&mut usize, &mut ChangedBlocks),
 ) -> Result<Option<Days>> {
     let last = block_of(days.last.saturating_add(1));
     let mut block = block_of(days.first.saturating_sub(1));
@@ -50,7 +50,7 @@ pub fn recompute(
         let known = BLOCKS.get(turn, &key)?;
         let compared = compared::row(turn, &key)?;
         let elsewhere = known.as_ref().map_or(0, |known| known.elsewhere);
-        let mut tally = Tally::default();
+        let mut tally = ResultCounts::default();
         let computed = compute(turn, &key, elsewhere, surroundings, (room, &mut tally))?;
         let (now, lacks_control) = computed.map_or((None, false), |(now, lacks)| (Some(now), lacks));
         anomaly::counted(turn, target, block, tally)?;
@@ -100,7 +100,7 @@ fn compute(
     (target, block): &(String, u32),
     elsewhere: u8,
     surroundings: &Surroundings,
-    (room, tally): (&mut usize, &mut Tally),
+    (room, tally): (&mut usize, &mut ResultCounts),
 ) -> Result<Option<(Block, bool)>> {
     let (start, end) = bounds(*block);
     let (from, to) = (start.plus(-DAY), end.plus(DAY));

@@ -28,12 +28,12 @@ const PATIENCE: i64 = HOUR;
 
 /// What the world should be told about recomputed blocks.
 #[derive(Default)]
-pub struct News {
+pub struct ChangedBlocks {
     failing: Vec<(String, u32, Failures)>,
     asked: Vec<(String, u32, bool)>,
 }
 
-impl News {
+impl ChangedBlocks {
     /// Adds the failures of a block, as far as it is computed.
     fn report(&mut self, turn: &Turn<'_>, key: &BlockKey) -> Result<()> {
         let (target, number) = key;
@@ -90,7 +90,7 @@ pub fn note(
     key: &BlockKey,
     before: Compared,
     (known, block, lacks_control): (Option<&Block>, Option<&Block>, bool),
-    news: &mut News,
+    news: &mut ChangedBlocks,
 ) -> Result<()> {
     let (target, number) = key;
     if before.counts(target) && (before.owes || known.map(|known| &known.spells) != block.map(|block| &block.spells)) {
@@ -107,7 +107,7 @@ pub fn note(
 
 /// Asks the world about the blocks of days in which something seems to begin if only measurements of this country
 /// count, or stops asking.
-pub fn ask(turn: &mut Turn<'_>, target: &str, alone: &[Episode], news: &mut News) -> Result<()> {
+pub fn ask(turn: &mut Turn<'_>, target: &str, alone: &[Episode], news: &mut ChangedBlocks) -> Result<()> {
     let rows = COMPARED.scan(turn, &COMPARED.prefix(&(target.to_owned(),)), Direction::Ascending, usize::MAX)?;
     let mut rows: BTreeMap<BlockKey, (Compared, Compared)> = rows
         .into_iter()
@@ -131,7 +131,13 @@ pub fn ask(turn: &mut Turn<'_>, target: &str, alone: &[Episode], news: &mut News
 
 /// Stores a changed row. Asks the world if that is new, or once more if a block is first believed later in the block of
 /// days.
-fn change(turn: &mut Turn<'_>, key: &BlockKey, before: Compared, after: Compared, news: &mut News) -> Result<()> {
+fn change(
+    turn: &mut Turn<'_>,
+    key: &BlockKey,
+    before: Compared,
+    after: Compared,
+    news: &mut ChangedBlocks,
+) -> Result<()> {
     let mut after = after;
     let (asked, asks) = (before.is_asking(), after.is_asking());
     let more = after.asks > before.asks || after.lacks_control && !before.lacks_control;
@@ -170,7 +176,7 @@ impl Operation for CountFailures {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let mut news = News::default();
+        let mut news = ChangedBlocks::default();
         for (target, block, counts) in self.blocks {
             let key = (target, block);
             let row = Compared { counts, owes: counts && blocks::is_waiting(turn, &key)?, ..row(turn, &key)? };

@@ -43,7 +43,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use self::tables::{BLOCKS, CONTROL, DIRTY, FOUND, SUBJECTS, WORK, Work};
+use self::tables::{BLOCKS, CONTROL, ChangeWork, DIRTY, FOUND, SUBJECTS, WORK};
 use super::evidence::{self, Surroundings};
 use super::noise::is_failure;
 use super::tables::{EVENTS, TARGETS};
@@ -138,13 +138,13 @@ pub(super) fn touched_events(turn: &mut Turn<'_>) -> Result<()> {
 
 fn combine_again(turn: &mut Turn<'_>) -> Result<()> {
     let work = WORK.get(turn, &())?.unwrap_or_default();
-    Ok(WORK.put(turn, &(), &Work { combine: true, ..work })?)
+    Ok(WORK.put(turn, &(), &ChangeWork { combine: true, ..work })?)
 }
 
 /// Names or weights of networks changed.
 pub(super) fn reweigh(turn: &mut Turn<'_>) -> Result<()> {
     let work = WORK.get(turn, &())?.unwrap_or_default();
-    WORK.put(turn, &(), &Work { combine: true, weights: work.weights + 1, ..work })?;
+    WORK.put(turn, &(), &ChangeWork { combine: true, weights: work.weights + 1, ..work })?;
     soon(turn)
 }
 
@@ -279,7 +279,7 @@ impl Operation for FindChanges {
             let (done, look_again) = reports::run(turn)?;
             // Read again, because numbers were given.
             work = WORK.get(turn, &())?.unwrap_or_default();
-            work = Work { combine: !done, look_again, ..work };
+            work = ChangeWork { combine: !done, look_again, ..work };
             WORK.put(turn, &(), &work)?;
             if !done {
                 return at(turn, now);
@@ -309,7 +309,7 @@ fn series(turn: &mut Turn<'_>) -> Result<bool> {
     // Only the noise of these surroundings is used. It is kept from one target to the next.
     let surroundings = Surroundings::new(turn, turn.now, Default::default())?;
     let mut room = BLOCKS_AT_ONCE;
-    let mut news = compared::News::default();
+    let mut news = compared::ChangedBlocks::default();
     let mut done = !more;
     for (key, days) in marked.into_iter().take(AT_ONCE) {
         if room == 0 {
@@ -338,7 +338,7 @@ fn subjects(turn: &mut Turn<'_>) -> Result<bool> {
     let listed = super::listed(turn)?;
     let mut changed = 0;
     let mut done = !more;
-    let mut news = compared::News::default();
+    let mut news = compared::ChangedBlocks::default();
     for ((subject,), ()) in marked.into_iter().take(AT_ONCE) {
         if changed >= ROWS_AT_ONCE {
             done = false;
@@ -360,7 +360,7 @@ fn subjects(turn: &mut Turn<'_>) -> Result<bool> {
 
 /// Writes what is found about a subject and, under their own names, about those of its series that it can do without.
 /// Returns how many rows changed. Questions to the world are added to `news`.
-fn find(turn: &mut Turn<'_>, subject: &str, roles: &[Role], news: &mut compared::News) -> Result<usize> {
+fn find(turn: &mut Turn<'_>, subject: &str, roles: &[Role], news: &mut compared::ChangedBlocks) -> Result<usize> {
     let mut series = Vec::new();
     let mut known = BTreeMap::new();
     let names: BTreeSet<&str> = std::iter::once(subject).chain(roles.iter().map(|role| role.key.as_str())).collect();

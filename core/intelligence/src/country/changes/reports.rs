@@ -7,9 +7,9 @@ use sha2::{Digest, Sha256};
 
 use super::super::tables::EVENTS;
 use super::lasting::{self, Lasting};
-use super::tables::{FOUND, REPORTED, Reported, WORK, Work};
+use super::tables::{ChangeWork, FOUND, REPORTED, ReportedEvent, WORK};
 use super::{compared, draft, silences};
-use crate::incidents::{self, Draft, MAX_REPORTS, Record, Report};
+use crate::incidents::{self, Draft, MAX_REPORTS, Record, ReportEvent};
 use crate::{Result, Timestamp};
 use engine::actor::{Turn, View, encode};
 use engine::kv::Direction;
@@ -70,7 +70,7 @@ pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
     let silences = silences::told(turn)?;
     let listed = crate::country::listed(turn)?;
     let found = combine(&measured, &silences, &events, &listed);
-    let known: BTreeMap<u64, Reported> = REPORTED
+    let known: BTreeMap<u64, ReportedEvent> = REPORTED
         .scan(turn, &REPORTED.range(), Direction::Ascending, usize::MAX)?
         .into_iter()
         .map(|((number,), row)| (number, row))
@@ -112,7 +112,7 @@ impl EventIdentity {
     }
 
     /// Whether a reported event is the same event: about the same subject and at the same time.
-    fn is_same(&self, row: &Reported) -> bool {
+    fn is_same(&self, row: &ReportedEvent) -> bool {
         let near = self.start - MERGE_GAP < row.end && row.start < self.end + MERGE_GAP;
         (near || self.start == row.start) && !self.subjects.is_disjoint(&row.subjects)
     }
@@ -120,8 +120,8 @@ impl EventIdentity {
 
 /// The number of each event that was reported before. Of those that fit, a shown event is taken before a withdrawn one,
 /// then one with the same beginning before others, then the lowest number.
-fn matched(places: &[EventIdentity], known: &BTreeMap<u64, Reported>) -> Vec<Option<u64>> {
-    let mut about: BTreeMap<&str, Vec<(u64, &Reported)>> = BTreeMap::new();
+fn matched(places: &[EventIdentity], known: &BTreeMap<u64, ReportedEvent>) -> Vec<Option<u64>> {
+    let mut about: BTreeMap<&str, Vec<(u64, &ReportedEvent)>> = BTreeMap::new();
     for (number, row) in known {
         for subject in &row.subjects {
             about.entry(subject).or_default().push((*number, row));
@@ -148,7 +148,7 @@ fn matched(places: &[EventIdentity], known: &BTreeMap<u64, Reported>) -> Vec<Opt
 }
 
 struct Sending {
-    reports: Vec<Report>,
+    reports: Vec<ReportEvent>,
     look_again: Option<Timestamp>,
     /// Whether there is more to send than one operation may.
     full: bool,
@@ -165,7 +165,7 @@ impl Sending {
         turn: &mut Turn<'_>,
         (one, place): (&Combined<'_>, &EventIdentity),
         number: Option<u64>,
-        before: Option<&Reported>,
+        before: Option<&ReportedEvent>,
     ) -> Result<Option<u64>> {
         let work = WORK.get(turn, &())?.unwrap_or_default();
         let inputs = inputs(&turn.view(), one, work.weights)?;
@@ -200,25 +200,25 @@ impl Sending {
         let event = match number {
             Some(number) => number,
             None => {
-                let work = Work { last_event: work.last_event + 1, ..work };
+                let work = ChangeWork { last_event: work.last_event + 1, ..work };
                 WORK.put(turn, &(), &work)?;
                 work.last_event
             }
         };
         let (subjects, start, end) = (place.subjects.clone(), place.start, place.end);
-        let row = Reported { subjects, start, end, inputs, shape, at: turn.now, gone: false };
+        let row = ReportedEvent { subjects, start, end, inputs, shape, at: turn.now, gone: false };
         REPORTED.put(turn, &(event,), &row)?;
-        self.reports.push(Report { event, draft: Some(draft), merged_into: None });
+        self.reports.push(ReportEvent { event, draft: Some(draft), merged_into: None });
         Ok(Some(event))
     }
 
-    fn vanished(&mut self, turn: &mut Turn<'_>, number: u64, row: &Reported, into: Option<u64>) -> Result<()> {
+    fn vanished(&mut self, turn: &mut Turn<'_>, number: u64, row: &ReportedEvent, into: Option<u64>) -> Result<()> {
         if self.reports.len() >= MAX_REPORTS {
             self.full = true;
             return Ok(());
         }
-        REPORTED.put(turn, &(number,), &Reported { gone: true, ..row.clone() })?;
-        self.reports.push(Report { event: number, draft: None, merged_into: into });
+        REPORTED.put(turn, &(number,), &ReportedEvent { gone: true, ..row.clone() })?;
+        self.reports.push(ReportEvent { event: number, draft: None, merged_into: into });
         Ok(())
     }
 }

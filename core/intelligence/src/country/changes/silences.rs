@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::noisy;
 use super::super::tables::NETWORKS;
-use super::tables::{Days, FAILED, SILENCES, SilenceRow, VOLUME_DAYS, VOLUMES, WORK, Work};
+use super::tables::{ChangeWork, Days, FAILED, SILENCES, SilenceRow, VOLUME_DAYS, VOLUMES, WORK};
 use super::{combine_again, soon};
 use crate::world::{self, AskElsewhere, Elsewhere, VolumeDays};
 use crate::{Result, Timestamp};
@@ -119,7 +119,7 @@ pub fn run(turn: &mut Turn<'_>) -> Result<bool> {
     // A piece of a longer search goes on at once. A silence that is shown must end when measurements of its
     // days come in.
     if work.searched != turn.now && due > turn.now && !is_contradicted(turn, work.volumes)? {
-        WORK.put(turn, &(), &Work { volumes: Some(days), listen: Some(due), ..work })?;
+        WORK.put(turn, &(), &ChangeWork { volumes: Some(days), listen: Some(due), ..work })?;
         return Ok(true);
     }
     let last = days.last.min(days.first.saturating_add(SPAN_AT_ONCE));
@@ -130,7 +130,7 @@ pub fn run(turn: &mut Turn<'_>) -> Result<bool> {
     let listen = lately.then(|| turn.now.plus(LISTEN));
     let work = WORK.get(turn, &())?.unwrap_or_default();
     let searched = turn.now;
-    WORK.put(turn, &(), &Work { volumes: rest, listen, searched, ..work })?;
+    WORK.put(turn, &(), &ChangeWork { volumes: rest, listen, searched, ..work })?;
     Ok(rest.is_none())
 }
 
@@ -162,7 +162,7 @@ fn report(turn: &mut Turn<'_>) -> Result<bool> {
     let (Some(((first,), ())), Some(((last,), ()))) = (changed.first(), changed.last()) else { return Ok(false) };
     let work = WORK.get(turn, &())?.unwrap_or_default();
     let volumes = join(work.volumes, Some(Days { first: *first, last: *last }));
-    WORK.put(turn, &(), &Work { volumes, ..work })?;
+    WORK.put(turn, &(), &ChangeWork { volumes, ..work })?;
     let country = turn.actor().name.clone();
     turn.send(world::actor().name, &VolumeDays { country, days })?;
     Ok(changed.len() == DAYS_AT_ONCE)

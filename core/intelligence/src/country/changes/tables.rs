@@ -27,8 +27,8 @@ pub const SUBJECTS: Table<(String,), ()> = Table::derived(43);
 /// Events found by measuring, by subject and start (hours since the epoch).
 pub const FOUND: Table<(String, i64), BlockingEvent> = Table::derived(44);
 /// What was reported, by event number.
-pub const REPORTED: Table<(u64,), Reported> = Table::derived(45);
-pub const WORK: Table<(), Work> = Table::derived(46);
+pub const REPORTED: Table<(u64,), ReportedEvent> = Table::derived(45);
+pub const WORK: Table<(), ChangeWork> = Table::derived(46);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Days {
@@ -73,7 +73,7 @@ impl Row for Broken {}
 
 /// Work that is to be done, and counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Work {
+pub struct ChangeWork {
     /// Whether what was found must be combined and compared with what was reported.
     pub combine: bool,
     /// When to compare again though nothing changes, because counts wait for their day.
@@ -89,11 +89,11 @@ pub struct Work {
     /// When to check whether the country has fallen silent, because no measurement will tell.
     pub listen: Option<Timestamp>,
 }
-impl Row for Work {}
+impl Row for ChangeWork {}
 
 /// An event as it was last reported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reported {
+pub struct ReportedEvent {
     pub subjects: BTreeSet<String>,
     /// Hours since the epoch.
     pub start: i64,
@@ -106,7 +106,7 @@ pub struct Reported {
     /// Withdrawn or merged. The number may come back with the same event, but never with another one.
     pub gone: bool,
 }
-impl Row for Reported {}
+impl Row for ReportedEvent {}
 
 /// Measurements by network and hour; the key is day and source.
 pub const VOLUMES: Table<(u32, u8), Volumes> = Table::new(47);

@@ -431,7 +431,9 @@ fn stored_events_are_reported_once() {
     };
     SILENCES.put(&mut space, &(1, START + 10), &row).unwrap();
     FOUND.put(&mut space, &("telegram".to_owned(), START), &block("telegram", 0, 9, &[1]).found).unwrap();
-    super::tables::WORK.put(&mut space, &(), &super::tables::Work { combine: true, ..Default::default() }).unwrap();
+    super::tables::WORK
+        .put(&mut space, &(), &super::tables::ChangeWork { combine: true, ..Default::default() })
+        .unwrap();
     let batch = space.into_batch();
     store.apply(batch).unwrap();
     let run = |store: &mut MemoryStore, seed: u8| {
@@ -467,7 +469,7 @@ fn numbers_stay_with_their_areas_when_late_reports_come_between() {
         let mut space = Overlay::new(&store);
         EVENTS.put(&mut space, &(1, area.to_owned()), &told(&shutdown)).unwrap();
         let work = super::tables::WORK.get(&space, &()).unwrap().unwrap_or_default();
-        super::tables::WORK.put(&mut space, &(), &super::tables::Work { combine: true, ..work }).unwrap();
+        super::tables::WORK.put(&mut space, &(), &super::tables::ChangeWork { combine: true, ..work }).unwrap();
         let batch = space.into_batch();
         store.apply(batch).unwrap();
         find_changes(&mut store);
@@ -532,11 +534,13 @@ fn what_an_earlier_program_reported_is_looked_at_again() {
     let open = Event { end: None, heard, ..event("open", EventKind::Shutdown, Cause::Ordered, -9_000, 0) };
     let subjects = BTreeSet::from([INTERNET.to_owned()]);
     let (start, end) = (START - 9_000, START - 8_976);
-    let before = super::tables::Reported { subjects, start, end, inputs: 0, shape: 0, at: NOW, gone: false };
+    let before = super::tables::ReportedEvent { subjects, start, end, inputs: 0, shape: 0, at: NOW, gone: false };
     let mut space = Overlay::new(&store);
     EVENTS.put(&mut space, &(1, "open".to_owned()), &told(&open)).unwrap();
     super::tables::REPORTED.put(&mut space, &(1,), &before).unwrap();
-    super::tables::WORK.put(&mut space, &(), &super::tables::Work { last_event: 1, ..Default::default() }).unwrap();
+    super::tables::WORK
+        .put(&mut space, &(), &super::tables::ChangeWork { last_event: 1, ..Default::default() })
+        .unwrap();
     let batch = space.into_batch();
     store.apply(batch).unwrap();
     find_changes(&mut store);

@@ -6,11 +6,11 @@ use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::answer::{AnswerBody, Question, StatusCounts, license};
+use super::answer::{AnswerBody, StatusCounts, SubjectQuestion, license};
 use super::input;
 use super::leads::{self, Leads};
 use crate::analytics::tabular::{self, Tabular};
-use crate::country::{Detection, ListedBlock, ListedBlocks, ListedHere, State, Summary, Verdicts};
+use crate::country::{Detection, ListedBlock, ListedBlocks, ListedHere, ReadSummary, State, Verdicts};
 use crate::world::{self, CountrySummary, Glance, SurveyOf, Surveyed, TargetSummary};
 use crate::{Error, Result, Timestamp, country, reference};
 use engine::http::{COUNTRY_PATTERN, Cx, Response};
@@ -39,7 +39,13 @@ pub struct CheckBody {
     checked_at: String,
 }
 
-fn body(question: &Question, domain: String, mut detection: Detection, leads: Leads, now: Timestamp) -> CheckBody {
+fn body(
+    question: &SubjectQuestion,
+    domain: String,
+    mut detection: Detection,
+    leads: Leads,
+    now: Timestamp,
+) -> CheckBody {
     CheckBody {
         domain,
         answer: AnswerBody::new(question, &mut detection, leads),
@@ -57,7 +63,7 @@ fn body(question: &Question, domain: String, mut detection: Detection, leads: Le
 pub async fn check(cx: Cx) -> Result<Response> {
     let domain = cx.required("domain")?;
     let country = cx.required("country")?;
-    let question = Question::new(&country, cx.as_of()?, cx.flag("explain")?.unwrap_or(false))?;
+    let question = SubjectQuestion::new(&country, cx.as_of()?, cx.flag("explain")?.unwrap_or(false))?;
     let subject = reference::subject(&*cx.rt, &domain).await?;
     let (answer, leads) = leads::ask(&*cx.rt, &question, subject, true).await?;
     Response::json(&body(&question, domain.trim().to_owned(), answer, leads, cx.now()))
@@ -94,7 +100,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let country = input::required("country", &request.country)?;
     let domains = request.domains.ok_or_else(|| Error::bad_request("`domains` is required."))?;
     let subjects = input::subjects(&cx, &domains, "domains").await?;
-    let question = Question::new(country, input::time(request.as_of.as_deref())?, false)?;
+    let question = SubjectQuestion::new(country, input::time(request.as_of.as_deref())?, false)?;
     let answers = question.ask_briefly(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
     let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
     let now = cx.now();
@@ -176,7 +182,7 @@ pub async fn summary(cx: Cx) -> Result<Response> {
 async fn summary_then(cx: &Cx, country: &'static Country) -> Result<Response> {
     let at = cx.as_of()?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
-    let overall = runtime::query(&*cx.rt, country.code, &Summary { at }).await?;
+    let overall = runtime::query(&*cx.rt, country.code, &ReadSummary { at }).await?;
     let lists = runtime::query(&*cx.rt, country.code, &ListedHere { at }).await?;
     Response::json(&summary_body(country, &rows, &overall, lists, cx.now(), at))
 }
@@ -318,13 +324,13 @@ pub async fn ask_all(
     codes: impl IntoIterator<Item = String>,
     at: Option<Timestamp>,
     briefly: bool,
-) -> Result<Vec<(Question, Detection)>> {
+) -> Result<Vec<(SubjectQuestion, Detection)>> {
     let work = codes.into_iter().map(|code| async move {
-        let question = Question::new(&code, at, false)?;
+        let question = SubjectQuestion::new(&code, at, false)?;
         let answer = question.answers(&*cx.rt, vec![subject.clone()], briefly).await?.pop();
         Ok((question, answer.ok_or_else(|| Error::internal("no answer to one question"))?))
     });
-    let answers: Vec<Result<(Question, Detection)>> =
+    let answers: Vec<Result<(SubjectQuestion, Detection)>> =
         futures_util::stream::iter(work).buffered(AT_ONCE).collect().await;
     answers.into_iter().collect()
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::data::measured;
 use crate::elections::DropElections;
 use crate::reference::{self, DropReference, Reference};
-use crate::world::{self, ChangedAnswer, ForgetImports, StartSweep, Sweep, SweepState, Task};
+use crate::world::{self, ChangedAnswer, ForgetImports, StartSweep, SweepProgress, SweepState, Task};
 use crate::{Error, Result};
 use engine::http::{Cx, Response};
 use engine::runtime;
@@ -34,7 +34,7 @@ pub struct SweepBody {
     pub changes: Vec<ChangedAnswer>,
 }
 
-fn body(name: &str, sweep: Sweep) -> SweepBody {
+fn body(name: &str, sweep: SweepProgress) -> SweepBody {
     SweepBody {
         name: name.to_owned(),
         started_at: sweep.started.to_string(),
@@ -99,11 +99,11 @@ pub async fn drop_source(cx: Cx) -> Result<Response> {
         Removal::Reference(what) => {
             let drop = DropReference { what, goes_on: false };
             runtime::call(&*cx.rt, reference::actor().name, &drop).await?;
-            Response::json(&body(name, Sweep { started: cx.now(), ..Sweep::default() }))
+            Response::json(&body(name, SweepProgress { started: cx.now(), ..SweepProgress::default() }))
         }
         Removal::Elections => {
             let handled = runtime::call(&*cx.rt, world::actor().name, &DropElections).await?;
-            Response::json(&body(name, Sweep { started: cx.now(), handled, ..Sweep::default() }))
+            Response::json(&body(name, SweepProgress { started: cx.now(), handled, ..SweepProgress::default() }))
         }
     }
 }

@@ -59,7 +59,7 @@ pub struct AnswerBody {
 
 impl AnswerBody {
     /// Takes its lists and texts out of the detection. What only one endpoint shows stays in it.
-    pub fn new(question: &Question, detection: &mut Detection, leads: Leads) -> AnswerBody {
+    pub fn new(question: &SubjectQuestion, detection: &mut Detection, leads: Leads) -> AnswerBody {
         use std::mem::take;
         // The sentence reads members that are taken below.
         let said = leads.after(sentence(detection, &question.code));
@@ -95,7 +95,7 @@ impl AnswerBody {
 }
 
 /// A question about subjects in one country.
-pub struct Question {
+pub struct SubjectQuestion {
     /// Upper-case code, and name for display.
     pub code: String,
     pub name: String,
@@ -104,13 +104,17 @@ pub struct Question {
     pub explain: bool,
 }
 
-impl Question {
-    pub fn new(country: &str, at: Option<Timestamp>, explain: bool) -> Result<Question> {
+impl SubjectQuestion {
+    pub fn new(country: &str, at: Option<Timestamp>, explain: bool) -> Result<SubjectQuestion> {
         Ok(match input::country(country)? {
-            Ok(country) => {
-                Question { code: country.code.to_owned(), name: country.name.to_owned(), exists: true, at, explain }
-            }
-            Err(code) => Question { name: code.clone(), code, exists: false, at, explain },
+            Ok(country) => SubjectQuestion {
+                code: country.code.to_owned(),
+                name: country.name.to_owned(),
+                exists: true,
+                at,
+                explain,
+            },
+            Err(code) => SubjectQuestion { name: code.clone(), code, exists: false, at, explain },
         })
     }
 
@@ -121,7 +125,7 @@ impl Question {
 
     /// One answer about one subject, without networks and explanation.
     pub async fn glance(&self, rt: &dyn Runtime, subject: Subject) -> Result<Detection> {
-        let brief = Question { code: self.code.clone(), name: self.name.clone(), explain: false, ..*self };
+        let brief = SubjectQuestion { code: self.code.clone(), name: self.name.clone(), explain: false, ..*self };
         let answer = brief.answers(rt, vec![subject], true).await?.pop();
         answer.ok_or_else(|| crate::Error::internal("no answer to one question"))
     }

@@ -12,9 +12,9 @@ use super::input;
 use crate::analytics::NOTHING;
 use crate::analytics::constants::{ISP_CRITICAL_RATE, ISP_HIGH_RATE, ISP_MEDIUM_RATE};
 use crate::analytics::tabular::{self, Tabular};
-use crate::country::{ListedHere, Summary, Verdicts};
+use crate::country::{ListedHere, ReadSummary, Verdicts};
 use crate::reference::{self, Interested};
-use crate::world::{self, Countries, CountrySummary, NetworkSummary, TargetSummary, block_rate};
+use crate::world::{self, CountrySummary, NetworkSummary, ReadCountries, TargetSummary, block_rate};
 use crate::{Result, Timestamp, country};
 use engine::http::{Cx, Response};
 use engine::number::round;
@@ -25,7 +25,7 @@ use facts::starter::Country;
 /// Countries that are or were measured: those that the world knows, and those that it will hear of within the publish
 /// interval.
 pub(crate) async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
-    let known = runtime::query(&*cx.rt, world::actor().name, &Countries).await?;
+    let known = runtime::query(&*cx.rt, world::actor().name, &ReadCountries).await?;
     let met = runtime::query(&*cx.rt, reference::actor().name, &Interested).await?;
     Ok(known.into_iter().chain(met).collect())
 }
@@ -34,7 +34,7 @@ pub(crate) async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
 async fn past(cx: &Cx, at: Timestamp) -> Result<Vec<CountrySummary>> {
     let codes = measured(cx).await?;
     let work =
-        codes.into_iter().map(|code| async move { runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await });
+        codes.into_iter().map(|code| async move { runtime::query(&*cx.rt, code, &ReadSummary { at: Some(at) }).await });
     let found: Vec<Result<CountrySummary>> = futures_util::stream::iter(work).buffered(AT_ONCE).collect().await;
     // A country may have nothing left after a source was removed.
     found.into_iter().filter(|summary| summary.as_ref().map_or(true, |summary| summary.total > 0)).collect()
@@ -87,7 +87,7 @@ async fn past_overview(cx: &Cx) -> Result<Response> {
 
 /// The summary of one country at a time.
 async fn past_country(cx: &Cx, code: &str, at: Timestamp) -> Result<CountrySummary> {
-    runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await
+    runtime::query(&*cx.rt, code, &ReadSummary { at: Some(at) }).await
 }
 
 pub async fn country_overview(cx: Cx) -> Result<Response> {
@@ -215,7 +215,7 @@ pub async fn isps(cx: Cx) -> Result<Response> {
 async fn isps_then(cx: &Cx, country: &'static Country) -> Result<Response> {
     let at = cx.as_of()?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
-    let overall = runtime::query(&*cx.rt, country.code, &Summary { at }).await?;
+    let overall = runtime::query(&*cx.rt, country.code, &ReadSummary { at }).await?;
     Response::json(&isps_body(country, &rows, &overall, cx.now(), at))
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::answer::{AnswerBody, Question, StatusCounts, license};
+use super::answer::{AnswerBody, StatusCounts, SubjectQuestion, license};
 use super::input;
 use super::leads::{self, Leads};
 use crate::country::{AttestationEvidence, Detection, NetworkAnswer, RoleAnswer, State};
@@ -112,7 +112,7 @@ fn may_see_networks(caller: &Caller) -> bool {
     }
 }
 
-fn body(question: &Question, target: String, mut detection: Detection, leads: Leads) -> DetectBody {
+fn body(question: &SubjectQuestion, target: String, mut detection: Detection, leads: Leads) -> DetectBody {
     DetectBody {
         target,
         answer: AnswerBody::new(question, &mut detection, leads),
@@ -136,7 +136,7 @@ pub async fn detect(cx: Cx) -> Result<Response> {
     let target = input::required("target", &request.target)?.to_owned();
     let subject = reference::subject(&*cx.rt, &target).await?;
     let at = input::time(request.as_of.as_deref())?;
-    let question = Question::new(country, at, request.explain.unwrap_or(false))?;
+    let question = SubjectQuestion::new(country, at, request.explain.unwrap_or(false))?;
     let (answer, leads) = leads::ask(&*cx.rt, &question, subject, false).await?;
     let networks = if request.include_isps.unwrap_or(false) { answer.networks.clone() } else { Vec::new() };
     let mut body = body(&question, target, answer, leads);
@@ -201,7 +201,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let country = input::required("country", &request.country)?;
     let targets = request.targets.ok_or_else(|| crate::Error::bad_request("`targets` is required."))?;
     let subjects = input::subjects(&cx, &targets, "targets").await?;
-    let question = Question::new(country, input::time(request.as_of.as_deref())?, false)?;
+    let question = SubjectQuestion::new(country, input::time(request.as_of.as_deref())?, false)?;
     let answers = question.ask_briefly(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
     let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
     let summary = StatusCounts::count(answers.iter());

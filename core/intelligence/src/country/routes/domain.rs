@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::accessibility::{SubjectFactsIn, ask_all, known_of};
-use super::answer::{Question, StatusCounts, license};
+use super::answer::{StatusCounts, SubjectQuestion, license};
 use super::leads::{self, IncidentLead, PlatformEverywhere};
 use crate::analytics::tabular::{self, Tabular};
 use crate::country::{Detection, ExplanationBody, NetworkAnswer, State, sentence};
@@ -94,7 +94,7 @@ impl Freshness {
     pub fn new(
         subject: &Subject,
         measured: Option<Timestamp>,
-        answers: &[(Question, Detection)],
+        answers: &[(SubjectQuestion, Detection)],
         at: Timestamp,
     ) -> Freshness {
         let newest = answers.iter().filter_map(|(_, answer)| answer.seen()).chain(measured).max();
@@ -164,7 +164,7 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
     let mut blocked_in = Vec::with_capacity(answers.len());
     for (question, mut answer) in answers {
         if explain {
-            let question = Question::new(&question.code, at, true)?;
+            let question = SubjectQuestion::new(&question.code, at, true)?;
             answer.explanation =
                 question.ask_briefly(&*cx.rt, vec![subject.clone()]).await?.pop().and_then(|answer| answer.explanation);
         }
@@ -312,7 +312,7 @@ fn blocking_networks(answer: &Detection) -> impl Iterator<Item = &NetworkAnswer>
     answer.networks.iter().filter(|network| network.state == State::Blocked)
 }
 
-fn blocked(question: &Question, answer: Detection) -> BlockedIn {
+fn blocked(question: &SubjectQuestion, answer: Detection) -> BlockedIn {
     let summary = sentence(&answer, &question.code);
     BlockedIn {
         sentences: Sentences::new().with("summary", &summary),

@@ -17,9 +17,9 @@ use super::accessibility::{AT_ONCE, ask_all};
 use super::answer::{StatusCounts, license};
 use super::domain::{Freshness, Survey, status, subject, survey};
 use super::input;
-use crate::aggregation::history::{self, About};
+use crate::aggregation::history::{self, HistoryAbout};
 use crate::analytics::tabular::{self, MAX_AGE};
-use crate::country::{Days, History, HistoryDay, State};
+use crate::country::{HistoryDay, MeasuredDays, ReadMeasuredDays, State};
 use crate::world::{self, Chronicle};
 use crate::{Error, ErrorCode, Result, Timestamp};
 use engine::csv;
@@ -104,7 +104,7 @@ pub async fn history(cx: Cx) -> Result<Response> {
     let country = input::query_country(&cx, "country")?;
     if history::is_by_network(&cx)? {
         let series = subject.roles.iter().map(|role| role.key.clone()).collect();
-        let about = About { subject: Some((subject.name.clone(), series)), country, ..About::default() };
+        let about = HistoryAbout { subject: Some((subject.name.clone(), series)), country, ..HistoryAbout::default() };
         return history::by_network(&cx, about).await;
     }
     let everywhere = country.is_none();
@@ -155,7 +155,7 @@ pub async fn history(cx: Cx) -> Result<Response> {
 }
 
 /// The days in some countries as the world knows them. A country that has told the world none is asked.
-async fn told(cx: &Cx, series: &str, codes: Vec<String>, days: u32) -> Result<Vec<(String, Days)>> {
+async fn told(cx: &Cx, series: &str, codes: Vec<String>, days: u32) -> Result<Vec<(String, MeasuredDays)>> {
     let chronicle = Chronicle { target: series.to_owned() };
     let known = runtime::query(&*cx.rt, world::actor().name, &chronicle).await?;
     // Both are ordered by code.
@@ -182,7 +182,7 @@ async fn asked(
     codes: Vec<String>,
     days: u32,
     at: Option<Timestamp>,
-) -> Result<Vec<(String, Days)>> {
+) -> Result<Vec<(String, MeasuredDays)>> {
     let work = codes.into_iter().map(|code| async move {
         Ok((code.clone(), of_country(cx, subject, code, days, at).await?.into_iter().collect()))
     });
@@ -201,7 +201,7 @@ async fn of_country(
     let (mut found, mut left, mut at) = (Vec::new(), days, at);
     loop {
         let piece = left.min(MOST_DAYS);
-        let history = History { subject: subject.clone(), days: piece, at };
+        let history = ReadMeasuredDays { subject: subject.clone(), days: piece, at };
         let mut earlier = runtime::query(&*cx.rt, code.clone(), &history).await?;
         earlier.append(&mut found);
         (found, left) = (earlier, left - piece);
@@ -234,7 +234,7 @@ struct Timeline {
 }
 
 impl Timeline {
-    fn new(told: &[(String, Days)], first: u32) -> Timeline {
+    fn new(told: &[(String, MeasuredDays)], first: u32) -> Timeline {
         let mut rows: Vec<Row> = Vec::new();
         let (mut entries, mut ever_blocked) = (0, BTreeSet::new());
         for (place, (code, known)) in (0_u16..).zip(told) {
@@ -366,7 +366,13 @@ fn number(out: &mut Vec<u8>, number: u32) {
 
 /// Sends a history. Its tag is a hash of what the answer is written from: some ten kilobytes, while the text has
 /// hundreds.
-fn answer(cx: &Cx, body: &HistoryBody, timeline: Timeline, told: &[(String, Days)], csv: bool) -> Result<Response> {
+fn answer(
+    cx: &Cx,
+    body: &HistoryBody,
+    timeline: Timeline,
+    told: &[(String, MeasuredDays)],
+    csv: bool,
+) -> Result<Response> {
     let page = serde_json::to_vec(body).map_err(Error::internal)?;
     let past = body.as_of.is_some();
     let mut response = match csv {
@@ -434,7 +440,7 @@ mod tests {
         HistoryDay { day, measurements, blocked, votes, status }
     }
 
-    fn told() -> Vec<(String, Days)> {
+    fn told() -> Vec<(String, MeasuredDays)> {
         let no = [day(1, [7, 7, 0], State::Accessible), day(20_000, [268_435_455, 3, 1], State::Unknown)];
         let se = [day(20_000, [9, 8, 8], State::Blocked), day(20_001, [10, 0, 0], State::Unknown)];
         vec![("NO".to_owned(), no.into_iter().collect()), ("SE".to_owned(), se.into_iter().collect())]
@@ -494,8 +500,8 @@ mod tests {
 
     #[test]
     fn an_answer_in_pieces_is_the_whole_one_and_no_piece_is_long() {
-        let days: Days = (1..=365).map(|n| day(n, [n, n, 0], State::Accessible)).collect();
-        let told: Vec<(String, Days)> = (0..200).map(|n| (format!("{n:03}"), days.clone())).collect();
+        let days: MeasuredDays = (1..=365).map(|n| day(n, [n, n, 0], State::Accessible)).collect();
+        let told: Vec<(String, MeasuredDays)> = (0..200).map(|n| (format!("{n:03}"), days.clone())).collect();
         let frame = || Frame::json(br#"{"timeline":[],"license":"CC0"}"#.to_vec()).unwrap();
         let whole = text(&frame(), &Timeline::new(&told, 0));
         let pieces: Vec<Bytes> = pieces(frame(), Timeline::new(&told, 0)).collect();

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::answer::{Question, StatusCounts};
+use super::answer::{StatusCounts, SubjectQuestion};
 use crate::country::{Detection, State, sentence};
 use crate::incidents::{self, Incident, LatestAbout};
 use crate::reference::{self, Owner};
@@ -134,7 +134,12 @@ impl Leads {
 }
 
 /// An answer about one subject, and what it leads on to. `brief` leaves networks out.
-pub async fn ask(rt: &dyn Runtime, question: &Question, subject: Subject, brief: bool) -> Result<(Detection, Leads)> {
+pub async fn ask(
+    rt: &dyn Runtime,
+    question: &SubjectQuestion,
+    subject: Subject,
+    brief: bool,
+) -> Result<(Detection, Leads)> {
     let (mut answers, owner) =
         futures_util::try_join!(question.answers(rt, vec![subject.clone()], brief), reference::owner(rt, &subject))?;
     let answer = answers.pop().ok_or_else(|| crate::Error::internal("no answer to one question"))?;
@@ -151,7 +156,7 @@ pub async fn ask(rt: &dyn Runtime, question: &Question, subject: Subject, brief:
     Ok((answer, leads))
 }
 
-fn platform(question: &Question, owner: Owner, of: Detection, base: &str) -> PlatformLead {
+fn platform(question: &SubjectQuestion, owner: Owner, of: Detection, base: &str) -> PlatformLead {
     let url = page(base, &owner.platform.slug);
     let summary = sentence(&of, &question.code);
     PlatformLead {

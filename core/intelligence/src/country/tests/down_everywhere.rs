@@ -7,7 +7,7 @@ use http::Method;
 use super::incidents::{add, asns, incidents, one, server};
 use super::{ADMIN, Server, rows};
 use crate::Timestamp;
-use crate::incidents::{Changes, Draft, actor};
+use crate::incidents::{Draft, ReadChanges, actor};
 use crate::testing::PROGRAM;
 use engine::runtime::query;
 use engine::testing::Dice;
@@ -31,7 +31,7 @@ fn out_of_order(host: &str, country: &str) -> String {
 
 /// Names of everything that was ever reported about a country.
 fn reported(server: &Server, country: &str) -> Vec<String> {
-    let all = Changes { since: Timestamp::MIN, limit: 1_000 };
+    let all = ReadChanges { since: Timestamp::MIN, limit: 1_000 };
     let changed = query(&*server.0, &actor().name, &all).now_or_never().unwrap().unwrap();
     let ids = changed.incidents.into_iter().map(|written| written.id.to_string());
     ids.filter(|id| id.starts_with(country)).collect()

@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{ADMIN, HEADER, Server, rows};
-use crate::world::{self, Chronicle, Forget};
+use crate::world::{self, Chronicle, ForgetTargets};
 use engine::actor::Operation;
 use engine::runtime;
 
@@ -123,7 +123,7 @@ fn a_world_that_knows_no_earlier_days_is_told_all() {
     let server = Server::start();
     add(&server, &[measured("IT", &["2025-12-01", "2025-12-29"], true), measured("FR", &["2025-12-29"], true)]);
     let targets = BTreeSet::from([SITE.to_owned()]);
-    call(&server, &Forget { country: "IT".to_owned(), targets, country_too: false });
+    call(&server, &ForgetTargets { country: "IT".to_owned(), targets, country_too: false });
     assert_eq!(told(&server), ["FR"]);
     add(&server, &[measured("IT", &["2025-12-31"], true)]);
     assert_eq!(told(&server), ["FR", "IT"]);

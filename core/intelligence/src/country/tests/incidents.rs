@@ -10,7 +10,8 @@ use crate::Timestamp;
 use crate::country::changes::FOUND_ROWS;
 use crate::import::{ImportKind, Options};
 use crate::incidents::{
-    self, Changes, Draft, EvidenceOf, EvidenceRow, Filter, Find, Incident, IncidentType, Select, Severity, Status,
+    self, Draft, EvidenceOf, EvidenceRow, Filter, FindIncident, Incident, IncidentType, ReadChanges, Select, Severity,
+    Status,
 };
 use engine::actor::{ActorId, Kind};
 use engine::kv::decode_row;
@@ -313,7 +314,7 @@ fn late_data_extend_and_join_incidents() {
     add(&server, &[blocked(2, "2025-11-08T20:00:00Z", 20)]);
     let joined = one(&server, "IT");
     assert_eq!((&joined.id, joined.draft.start), (&first.id, time("2025-11-04")));
-    let find = Find { id: second.id.to_string(), follow: true };
+    let find = FindIncident { id: second.id.to_string(), follow: true };
     let leads = query(&*server.0, &incidents::actor().name, &find).now_or_never().unwrap().unwrap();
     assert_eq!(leads.map(|incident| incident.id), Some(first.id.clone()));
 }
@@ -335,7 +336,7 @@ fn a_broken_network_makes_no_incident_and_takes_back_an_earlier_one() {
     let before = one(&server, "IT");
     add(&server, &[failing()]);
     assert_eq!(incidents(&server, "IT"), []);
-    let changes = Changes { since: Timestamp::MIN, limit: 100 };
+    let changes = ReadChanges { since: Timestamp::MIN, limit: 100 };
     let changed = query(&*server.0, &incidents::actor().name, &changes).now_or_never().unwrap().unwrap();
     assert_eq!(changed.incidents.len(), 1);
     assert!(changed.incidents[0].id == before.id && changed.incidents[0].retracted);

@@ -10,7 +10,7 @@ use crate::incidents::body::IncidentBody;
 use crate::incidents::model::{
     AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, ONGOING, Overrides, Severity, Status,
 };
-use crate::incidents::operate::{Create, Deed, Field, Operate, Versions};
+use crate::incidents::operate::{Create, Deed, Field, OperateIncident, Versions};
 use crate::incidents::{Unknown, actor, text};
 use crate::{Error, Result, Timestamp};
 use engine::http::{COUNTRY_PATTERN, Cx, Response};
@@ -111,9 +111,9 @@ fn begins(cx: &Cx, start: Option<Timestamp>) -> Result<Option<Timestamp>> {
     }
 }
 
-async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
-    let subject = subject(cx, &wanted.subject).await?;
-    let platform = Platform::by_slug(&subject);
+/// The services, domains and networks of a new incident.
+async fn affected(cx: &Cx, wanted: &NewIncident, subject: &str) -> Result<(Vec<String>, Vec<String>, Vec<u32>)> {
+    let platform = Platform::by_slug(subject);
     let mut services: Vec<String> = Vec::with_capacity(wanted.services.len());
     for text in &wanted.services {
         services.push(check::subject(cx, text).await?);
@@ -122,26 +122,38 @@ async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
     match platform {
         Some(platform) => services.push(platform.slug.to_owned()),
         // A name without a dot is a service from a target list.
-        None if !subject.contains('.') && subject != text::INTERNET => services.push(subject.clone()),
-        None if subject != text::INTERNET => domains.push(subject.clone()),
+        None if !subject.contains('.') && subject != text::INTERNET => services.push(subject.to_owned()),
+        None if subject != text::INTERNET => domains.push(subject.to_owned()),
         None => {}
     }
     sorted(&mut services, 50, "services")?;
     sorted(&mut domains, 200, "domains")?;
     let mut networks: Vec<u32> = wanted.asns.iter().map(|text| asn(text)).collect::<Result<_>>()?;
     sorted(&mut networks, 500, "asns")?;
-    let network = |asn: u32| AffectedNetwork { asn, name: None, first: None, last: None, blocked: 0, votes: 0 };
-    if wanted.evidence.len() > MAX_EVIDENCE {
+    Ok((services, domains, networks))
+}
+
+/// The evidence of a new incident by time, each row once.
+fn evidence_rows(cx: &Cx, rows: Vec<NewEvidence>, subject: &str) -> Result<Vec<EvidenceRow>> {
+    if rows.len() > MAX_EVIDENCE {
         return Err(Error::bad_request(format!("`evidence` takes at most {MAX_EVIDENCE} rows.")));
     }
     let mut evidence = Vec::new();
-    for row in wanted.evidence {
-        let row = evidence_row(cx, row, &subject)?;
+    for row in rows {
+        let row = evidence_row(cx, row, subject)?;
         if !evidence.iter().any(|known: &EvidenceRow| known.id == row.id) {
             evidence.push(row);
         }
     }
     evidence.sort_by(|a, b| (a.observed_at, &a.id).cmp(&(b.observed_at, &b.id)));
+    Ok(evidence)
+}
+
+async fn draft(cx: &Cx, mut wanted: NewIncident) -> Result<Draft> {
+    let subject = subject(cx, &wanted.subject).await?;
+    let (services, domains, networks) = affected(cx, &wanted, &subject).await?;
+    let network = |asn: u32| AffectedNetwork { asn, name: None, first: None, last: None, blocked: 0, votes: 0 };
+    let evidence = evidence_rows(cx, std::mem::take(&mut wanted.evidence), &subject)?;
     let mut sources: Vec<String> = evidence.iter().map(|row| row.source.clone()).collect();
     sorted(&mut sources, MAX_EVIDENCE, "evidence")?;
     let (start, end) = (time("start", Some(&wanted.start))?, check::end(wanted.end.as_deref())?);
@@ -363,7 +375,7 @@ pub async fn retract(cx: Cx) -> Result<Response> {
 
 async fn operate(cx: &Cx, deed: Deed, version: Option<u32>, reason: &str) -> Result<Response> {
     let (by, reason) = who(cx, reason)?;
-    let operate = Operate { id: cx.path("id")?.to_owned(), version, deed, by, reason };
+    let operate = OperateIncident { id: cx.path("id")?.to_owned(), version, deed, by, reason };
     let incident = runtime::call(&*cx.rt, actor().name, &operate).await?;
     Response::json(&IncidentBody::new(&incident, cx.settings()))
 }

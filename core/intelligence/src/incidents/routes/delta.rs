@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::incidents::actor;
 use crate::incidents::body::IncidentBody;
 use crate::incidents::documents::{dataset_version, generated};
-use crate::incidents::query::{Changes, LastChange};
+use crate::incidents::query::{LastChange, ReadChanges};
 use crate::incidents::written::{self, MANNER, Written};
 use crate::{Error, Result, Timestamp};
 use engine::http::{Cx, Response};
@@ -50,7 +50,7 @@ pub async fn delta(cx: Cx) -> Result<Response> {
 }
 
 async fn page(cx: &Cx, since: Timestamp, limit: u32, at: Timestamp) -> Result<Response> {
-    let found = runtime::query(&*cx.rt, actor().name, &Changes { since, limit }).await?;
+    let found = runtime::query(&*cx.rt, actor().name, &ReadChanges { since, limit }).await?;
     let newest = found.incidents.last().map(|incident| incident.updated);
     let change = |incident: &Written| match (incident.merged, incident.retracted) {
         (true, _) => "merged",

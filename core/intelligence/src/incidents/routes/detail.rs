@@ -9,7 +9,7 @@ use crate::incidents::actor;
 use crate::incidents::body::{IncidentBody, NetworkBody, page_path};
 use crate::incidents::model::Incident;
 use crate::incidents::operate::Versions;
-use crate::incidents::query::{Find, VersionOf};
+use crate::incidents::query::{FindIncident, VersionOf};
 use crate::{Error, Result, reference};
 use engine::http::{Cx, Response, encoded};
 use engine::runtime;
@@ -180,6 +180,6 @@ pub async fn asked(cx: &Cx) -> Result<(Incident, u32)> {
 
 /// The incident with this id, which may be either of its two ids.
 pub async fn find(cx: &Cx, id: &str, follow: bool) -> Result<Incident> {
-    let found = runtime::query(&*cx.rt, actor().name, &Find { id: id.to_owned(), follow }).await?;
+    let found = runtime::query(&*cx.rt, actor().name, &FindIncident { id: id.to_owned(), follow }).await?;
     found.ok_or_else(|| Error::not_found("There is no such incident."))
 }

@@ -11,7 +11,7 @@ use http::StatusCode;
 use super::list::{filter, words};
 use crate::incidents::body::IncidentBody;
 use crate::incidents::documents::{MAX_AGE, dataset_version, generated};
-use crate::incidents::query::{Filter, Page, PageOf};
+use crate::incidents::query::{Filter, PageOf, ReadIncidents};
 use crate::incidents::search::words::Words;
 use crate::incidents::tables::IdKey;
 use crate::incidents::{Incident, actor};
@@ -94,7 +94,7 @@ pub async fn export(cx: Cx) -> Result<Response> {
 }
 
 async fn page(rt: &dyn Runtime, filter: &Filter, after: Option<IdKey>) -> Result<PageOf> {
-    let query = Page { filter: filter.clone(), after, limit: PAGE };
+    let query = ReadIncidents { filter: filter.clone(), after, limit: PAGE };
     runtime::query(rt, actor().name, &query).await
 }
 

@@ -5,7 +5,7 @@ use http::StatusCode;
 use super::list;
 use crate::incidents::actor;
 use crate::incidents::documents::{ATOM, MAX_AGE, RSS};
-use crate::incidents::feeds::{self, About, Format};
+use crate::incidents::feeds::{self, FeedAbout, FeedFormat};
 use crate::incidents::query::{Filter, Select};
 use crate::{Result, world};
 use engine::http::{Cx, Param, Response, query};
@@ -25,17 +25,17 @@ const FILTERS: [&str; 11] =
     ["country", "status", "type", "severity", "topic", "citable", "min_sources", "service", "domain", "since", "until"];
 
 pub async fn rss(cx: Cx) -> Result<Response> {
-    feed(&cx, Format::Rss).await
+    feed(&cx, FeedFormat::Rss).await
 }
 
 pub async fn atom(cx: Cx) -> Result<Response> {
-    feed(&cx, Format::Atom).await
+    feed(&cx, FeedFormat::Atom).await
 }
 
-async fn feed(cx: &Cx, format: Format) -> Result<Response> {
+async fn feed(cx: &Cx, format: FeedFormat) -> Result<Response> {
     let filter = list::filter(cx).await?;
     if filter == Filter::default() {
-        return cx.document(if format == Format::Rss { RSS } else { ATOM }).await;
+        return cx.document(if format == FeedFormat::Rss { RSS } else { ATOM }).await;
     }
     let about = about(cx, &filter)?;
     let asked = Select { filter, offset: 0, limit: feeds::ENTRIES };
@@ -46,10 +46,10 @@ async fn feed(cx: &Cx, format: Format) -> Result<Response> {
     cx.tagged(Response::new(StatusCode::OK, feed.content_type, feed.body), MAX_AGE)
 }
 
-fn about(cx: &Cx, filter: &Filter) -> Result<About> {
+fn about(cx: &Cx, filter: &Filter) -> Result<FeedAbout> {
     let named = [filter.subject.as_deref().map(subject), filter.country.as_deref().map(world::name)];
     let given: Vec<(&str, Option<String>)> =
         FILTERS.iter().map(|name| Ok((*name, cx.query(name)?))).collect::<Result<_>>()?;
     let given: Vec<(&str, Option<&str>)> = given.iter().map(|(name, value)| (*name, value.as_deref())).collect();
-    Ok(About { title: named.into_iter().flatten().collect::<Vec<_>>().join(", "), query: query(&given) })
+    Ok(FeedAbout { title: named.into_iter().flatten().collect::<Vec<_>>().join(", "), query: query(&given) })
 }

@@ -7,7 +7,7 @@ use crate::country::routes::input;
 use crate::incidents::actor;
 use crate::incidents::documents::{self, DEFAULT_LIMIT, generated};
 use crate::incidents::model::{Incident, IncidentType, Severity, Status};
-use crate::incidents::query::{Domains, Filter, LastChange, Listed, Listing, Select};
+use crate::incidents::query::{Domains, Filter, LastChange, Listed, ReadListing, Select};
 use crate::incidents::search::words::{ListingOf, Search, SelectedOf, Words};
 use crate::incidents::tables::IdKey;
 use crate::incidents::written::MANNER;
@@ -72,7 +72,7 @@ pub async fn list(cx: Cx) -> Result<Response> {
                 let incidents = runtime::query(&*cx.rt, actor().name, &ListingOf { keys }).await?;
                 Listed { total, changed, incidents }
             }
-            None => runtime::query(&*cx.rt, actor().name, &Listing(asked.clone())).await?,
+            None => runtime::query(&*cx.rt, actor().name, &ReadListing(asked.clone())).await?,
         };
         Ok(Response::json_text(documents::list(&asked, &found, at)?))
     };

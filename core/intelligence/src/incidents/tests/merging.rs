@@ -136,7 +136,7 @@ fn a_removed_source_leaves_merged_incidents_too() {
     operate(&runtime, "KE-2025-0002", operate::Deed::Merge("KE-2025-0001".into()));
     operate(&runtime, "KE-2025-0001", operate::Deed::Merge("KE-2025-0003".into()));
     assert_eq!(find(&runtime, "KE-2025-0003").unwrap().draft.sources, ["ioda", "ooni"]);
-    let forget = Forget { country: "KE".into(), source: "ooni".into(), after: None, found: false };
+    let forget = ForgetSource { country: "KE".into(), source: "ooni".into(), after: None, found: false };
     call(&*runtime, &actor().name, &forget).now_or_never().unwrap().unwrap();
     let kept = runtime.rows(&actor()).into_iter().filter(|(_, value)| value.windows(4).any(|part| part == b"ooni"));
     assert_eq!(kept.count(), 0, "no row names the source");
@@ -148,7 +148,7 @@ fn data_and_operators_that_merge_both_ways_leave_no_circle() {
     let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50))]);
     operate(&runtime, "KE-2025-0001", operate::Deed::Merge("KE-2025-0002".into()));
-    report(&runtime, vec![Report { event: 2, draft: None, merged_into: Some(1) }]);
+    report(&runtime, vec![ReportEvent { event: 2, draft: None, merged_into: Some(1) }]);
     let whole = find(&runtime, "KE-2025-0002").unwrap();
     assert_eq!(
         (whole.merged_into(), whole.start()),
@@ -165,22 +165,22 @@ fn a_whole_that_the_data_withdraw_is_what_its_parts_show() {
     let other = Draft { subject: "part.example".into(), domains: vec!["part.example".into()], ..draft(50) };
     report(&runtime, vec![seen(1, draft(90)), seen(2, other.clone()), seen(3, draft(10))]);
     operate(&runtime, "KE-2025-0002", operate::Deed::Merge("KE-2025-0001".into()));
-    let gone = || Report { event: 1, draft: None, merged_into: None };
+    let gone = || ReportEvent { event: 1, draft: None, merged_into: None };
     report(&runtime, vec![gone()]);
     let left = find(&runtime, "KE-2025-0002").unwrap();
     assert_eq!((left.id.sequence, left.is_shown(), left.start()), (1, true, other.start));
     assert_eq!((left.draft.subject.as_str(), left.retracted()), ("part.example", None));
-    report(&runtime, vec![Report { event: 2, draft: None, merged_into: None }]);
+    report(&runtime, vec![ReportEvent { event: 2, draft: None, merged_into: None }]);
     assert!(find(&runtime, "KE-2025-0001").unwrap().retracted().is_some(), "nothing is left");
     report(&runtime, vec![seen(1, draft(90)), seen(2, other)]);
     assert_eq!(find(&runtime, "KE-2025-0001").unwrap().draft.domains.len(), 2, "both are back");
     // The data merge the whole into a third incident, and its parts follow.
-    report(&runtime, vec![Report { merged_into: Some(3), ..gone() }]);
+    report(&runtime, vec![ReportEvent { merged_into: Some(3), ..gone() }]);
     let third = find(&runtime, "KE-2025-0002").unwrap();
     assert_eq!((third.id.sequence, third.draft.domains.len()), (3, 2));
     assert_eq!(find(&runtime, "KE-2025-0001").unwrap().id.sequence, 3);
     // An operator cannot retract an incident that has parts.
-    let retract = operate::Operate {
+    let retract = operate::OperateIncident {
         id: "KE-2025-0003".into(),
         version: None,
         deed: operate::Deed::Retract,

@@ -40,21 +40,21 @@ fn draft(start_hours_ago: i64) -> Draft {
     }
 }
 
-fn report(runtime: &TestRuntime, reports: Vec<Report>) {
+fn report(runtime: &TestRuntime, reports: Vec<ReportEvent>) {
     let record = Record { country: "KE".into(), reports };
     call(runtime, &actor().name, &record).now_or_never().unwrap().unwrap();
 }
 
 fn find(runtime: &TestRuntime, id: &str) -> Option<Incident> {
-    query(runtime, &actor().name, &Find { id: id.into(), follow: true }).now_or_never().unwrap().unwrap()
+    query(runtime, &actor().name, &FindIncident { id: id.into(), follow: true }).now_or_never().unwrap().unwrap()
 }
 
 fn changes(runtime: &TestRuntime, since: crate::Timestamp, limit: u32) -> Changed {
-    query(runtime, &actor().name, &Changes { since, limit }).now_or_never().unwrap().unwrap()
+    query(runtime, &actor().name, &ReadChanges { since, limit }).now_or_never().unwrap().unwrap()
 }
 
-const fn seen(event: u64, draft: Draft) -> Report {
-    Report { event, draft: Some(draft), merged_into: None }
+const fn seen(event: u64, draft: Draft) -> ReportEvent {
+    ReportEvent { event, draft: Some(draft), merged_into: None }
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn merged_ids_lead_on_and_withdrawn_ones_stay_in_the_delta() {
     report(
         &runtime,
         vec![
-            Report { event: 2, draft: None, merged_into: Some(1) },
-            Report { event: 3, draft: None, merged_into: None },
+            ReportEvent { event: 2, draft: None, merged_into: Some(1) },
+            ReportEvent { event: 3, draft: None, merged_into: None },
         ],
     );
     assert_eq!(find(&runtime, "KE-2025-0002").unwrap().id.sequence, 1);
@@ -172,7 +172,8 @@ fn a_list_is_never_older_than_the_last_change() {
 }
 
 fn operate(runtime: &TestRuntime, id: &str, deed: operate::Deed) -> Incident {
-    let operate = operate::Operate { id: id.into(), version: None, deed, by: "0011aabb".into(), reason: "seen".into() };
+    let operate =
+        operate::OperateIncident { id: id.into(), version: None, deed, by: "0011aabb".into(), reason: "seen".into() };
     call(runtime, &actor().name, &operate).now_or_never().unwrap().unwrap()
 }
 
@@ -232,7 +233,7 @@ fn a_removed_source_leaves_nothing_of_what_was_measured() {
     for n in 0..100 {
         report(&runtime, vec![seen(1, Draft { measurements: n, ..draft(90) })]);
     }
-    let forget = Forget { country: "KE".into(), source: "ooni".into(), after: None, found: false };
+    let forget = ForgetSource { country: "KE".into(), source: "ooni".into(), after: None, found: false };
     call(&*runtime, &actor().name, &forget).now_or_never().unwrap().unwrap();
     let gone = find(&runtime, "KE-2025-0001").unwrap();
     assert!(gone.retracted().is_some() && gone.draft.sources.is_empty() && gone.draft.measurements == 0, "{gone:?}");
@@ -364,7 +365,7 @@ fn a_report_of_what_was_not_measured_has_no_zeros() {
     report(&runtime, vec![seen(1, told)]);
     let incident = find(&runtime, "KE-2025-0001").unwrap();
     let settings = engine::settings::Settings::default();
-    let text = report::report(report::Format::Markdown, &incident, &[], &settings);
+    let text = report::report(report::ReportFormat::Markdown, &incident, &[], &settings);
     assert!(
         text.contains("| Networks affected | not measured |") && text.contains("| Measurements | none |"),
         "{text}"
@@ -372,7 +373,7 @@ fn a_report_of_what_was_not_measured_has_no_zeros() {
 }
 
 fn listing(runtime: &TestRuntime) -> written::Joined {
-    let asked = super::query::Listing(Select { limit: 100, ..Select::default() });
+    let asked = super::query::ReadListing(Select { limit: 100, ..Select::default() });
     engine::runtime::query(runtime, &actor().name, &asked).now_or_never().unwrap().unwrap().incidents
 }
 
@@ -391,7 +392,7 @@ fn answers_that_are_joined_from_texts_say_what_the_incidents_are() {
         let text = String::from_utf8(list.json).unwrap();
         assert!(text == shown.join(",") || text == [shown[1], shown[0]].join(","), "{text}");
         for row in rows {
-            let find = Find { id: row.id.to_string(), follow: false };
+            let find = FindIncident { id: row.id.to_string(), follow: false };
             let incident = query(runtime, &actor().name, &find).now_or_never().unwrap().unwrap().unwrap();
             let settings = &engine::runtime::Runtime::environment(runtime).settings;
             let body = IncidentBody::new(&incident, settings);

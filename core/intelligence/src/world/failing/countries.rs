@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 /// The two-letter codes of the countries, in order, without a separator.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Countries(String);
+pub struct CountryCodes(String);
 
 /// Length of a code.
 const CODE: usize = 2;
 
-impl Countries {
+impl CountryCodes {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn countries_are_kept_in_order_and_once() {
-        let mut countries = Countries::default();
+        let mut countries = CountryCodes::default();
         let added = ["KE", "DE", "US", "KE", "AE", "KENYA", ""].map(|country| countries.insert(country));
         assert_eq!(added, [true, true, true, false, true, false, false]);
         assert_eq!(countries.iter().collect::<Vec<_>>(), ["AE", "DE", "KE", "US"]);

@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use self::countries::Countries;
-use self::rates::{FailuresElsewhere, Rates};
+use self::countries::CountryCodes;
+use self::rates::{FailureRates, FailuresElsewhere};
 use super::TARGETS;
 use crate::country::{CountFailures, FailingElsewhere, SetFailing, needs_peers};
 use crate::{Result, Timestamp};
@@ -82,9 +82,9 @@ impl Row for Asking {}
 struct Comparison {
     since: Timestamp,
     /// Countries that were asked to count.
-    counting: Countries,
+    counting: CountryCodes,
     /// Countries among them that have not reported yet.
-    owing: Countries,
+    owing: CountryCodes,
 }
 impl Row for Comparison {
     const VERSION: u8 = 2;
@@ -334,7 +334,7 @@ fn tell(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<()> {
     }
     let mut asking = asking(turn, key)?;
     let mut rows = FAILING.scan(turn, &FAILING.prefix(key), Direction::Ascending, 300)?;
-    let rates = Rates::of(rows.iter().map(|(_, row)| &row.failures));
+    let rates = FailureRates::of(rows.iter().map(|(_, row)| &row.failures));
     let asked_before = turn.now.plus(-patience(turn));
     // A country that asks is answered even if nothing is left to compare with.
     let mut none = asking.clone();

@@ -21,7 +21,7 @@ pub struct FailuresElsewhere {
 
 /// How often a target fails in all countries in a block of days. Each country asks for the rate of the others, so the
 /// rates are sorted once.
-pub struct Rates {
+pub struct FailureRates {
     /// Rates of the whole block of days, lowest first.
     all: Vec<f64>,
     /// Rates by span and by day, of countries where the target works in the rest of the block of days. A country where
@@ -34,11 +34,11 @@ pub struct Rates {
     successes: Vec<(u32, u32)>,
 }
 
-impl Rates {
-    pub fn of<'a>(countries: impl Iterator<Item = &'a Failures>) -> Rates {
+impl FailureRates {
+    pub fn of<'a>(countries: impl Iterator<Item = &'a Failures>) -> FailureRates {
         let windows = || Windows { rates: vec![Vec::new(); SPANS], medians: Vec::new() };
         let (spans, days, plain) = (windows(), windows(), windows());
-        let mut rates = Rates { all: Vec::new(), spans, days, plain, successes: vec![(0, 0); SPANS] };
+        let mut rates = FailureRates { all: Vec::new(), spans, days, plain, successes: vec![(0, 0); SPANS] };
         for failures in countries {
             for ((countries, all), near) in rates.successes.iter_mut().zip(near(&failures.spells)) {
                 (*countries, *all) = (*countries + u32::from(near > 0), all.saturating_add(near));
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_service_is_out_of_order_where_most_countries_fail_at_once_and_at_the_edges_of_that() {
-        let first = |rows: &[Failures]| Rates::of(rows.iter()).others(&rows[0]).out;
+        let first = |rows: &[Failures]| FailureRates::of(rows.iter()).others(&rows[0]).out;
         let spans = |failing, out: &[(u8, u32)]| first(&rows(failing, out));
         let day = [(3, 2), (4, 10), (5, 9), (6, 3), (8, 3)];
         assert_eq!(spans(6, &day), 0b1_0111_1000);
@@ -254,7 +254,7 @@ mod tests {
             let spells = |country| places(country).map(|place| spell(place, fails(country, place))).collect();
             (0..count).map(|country| Failures { spells: spells(country), before: (0, 0) }).collect()
         };
-        let out = |rows: &[Failures]| Rates::of(rows.iter()).others(&rows[0]).out;
+        let out = |rows: &[Failures]| FailureRates::of(rows.iter()).others(&rows[0]).out;
         let two_days = |_: u8, place: u8| (40..48).contains(&place);
         let bits = |places: std::ops::Range<u8>| places.fold(0_u128, |spans, place| spans | 1 << place);
         assert_eq!(out(&countries(7, 1, &two_days)), bits(40..48));
@@ -281,7 +281,7 @@ mod tests {
                 (0..12).map(|place| Spell { place, failed: u32::from(place >= fails) * 6, said: 6 }).collect()
             };
             let rows: Vec<Failures> = (0..7).map(|_| Failures { spells: spells(2), before }).collect();
-            Rates::of(rows.iter()).others(&rows[0]).out
+            FailureRates::of(rows.iter()).others(&rows[0]).out
         };
         assert_eq!(out((3, 200)), 0b1111_1111_1100);
         assert_eq!(out((0, 0)), 0, "for all that is known it may be blocked everywhere");

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::shares::{Amount, Class, Rooms, Share};
 use super::{
-    BESIDE, Body, COUNTERS, Counters, Head, Local, MESSAGES, Message, MessageRow, SENDERS, Sender, THREADS, UNREAD,
-    count_today, forget, purge, remove, sessions, stored, thread_key, unread,
+    BESIDE, Body, COUNTERS, Counters, Local, MESSAGES, Message, MessageHead, MessageRow, SENDERS, Sender, THREADS,
+    UNREAD, count_today, forget, purge, remove, sessions, stored, thread_key, unread,
 };
 use crate::agent::consent::{self, Wrote};
 use crate::agent::continuity;
@@ -99,13 +99,13 @@ pub fn append_error() -> Error {
 
 impl Append {
     /// The head of the message, before its expiry is known.
-    fn head(&self) -> Head {
+    fn head(&self) -> MessageHead {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let bytes = self.body.ciphertext.len()
             + self.body.signature.len()
             + text(&self.body.envelope)
             + [&self.content_type, &self.message_type, &self.thread_id, &self.reply_to].map(text).iter().sum::<usize>();
-        Head {
+        MessageHead {
             local: self.local,
             from: self.from,
             expires: Timestamp::MAX,
@@ -145,7 +145,7 @@ impl Append {
 
     /// Finds room for the message, notes in its head whether that is kept room, and adds it to the counters. Refuses
     /// the message when there is no room. The caller stores what this returns.
-    fn occupy(&self, turn: &mut Turn<'_>, head: &mut Head, class: Class) -> Result<(Counters, Sender)> {
+    fn occupy(&self, turn: &mut Turn<'_>, head: &mut MessageHead, class: Class) -> Result<(Counters, Sender)> {
         let refuse = |message: &'static str| Error::new(ErrorCode::MailboxFull, message).retry_after(FULL_RETRY);
         let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
         let known = SENDERS.get(turn, &(self.from,))?;

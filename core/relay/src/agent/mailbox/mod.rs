@@ -16,6 +16,7 @@
 //! | `sessions` | sealed sessions of agents whose keys the server holds |
 //! | `stored` | messages by their stamps |
 //! | `unread` | the unread messages of each sender |
+//! | `earlier` | rows as schema 3 wrote them |
 //!
 //! | Table | What |
 //! |---|---|
@@ -43,7 +44,7 @@ mod unread;
 
 use serde::{Deserialize, Serialize};
 
-use super::activity::{self, Counts};
+use super::activity::{self, ActivityCounts};
 use crate::directory::Did;
 use crate::{Result, Timestamp};
 use crypto::hash;
@@ -54,7 +55,7 @@ use engine::time::{DAY, MINUTE};
 pub use append::{Append, Appended, Origin, RecipientFacts, append_error};
 pub use count::{Unread, UnreadCount};
 pub use marks::{Delete, MAX_MARKS, Mark, MarkRead};
-pub use page::{Budget, Filter, Item, Page, ReadMessage, ReadPage, page};
+pub use page::{Budget, Filter, MailboxItem, Page, ReadMessage, ReadPage, page};
 pub use purge::Purge;
 pub(super) use sessions::SESSIONS;
 pub use sessions::{
@@ -77,7 +78,7 @@ const REMEMBERED: u64 = 128;
 
 /// The part of a message that filters and marks read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
+pub struct MessageHead {
     pub local: Local,
     pub from: Did,
     pub expires: Timestamp,
@@ -95,7 +96,7 @@ pub struct Head {
 /// A message in `UNREAD` or `READ`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Message {
-    head: Head,
+    head: MessageHead,
     /// `None` if it is in `MESSAGES`: the body is larger than [`BESIDE`], or the message is from before version 3.
     body: Option<Body>,
 }
@@ -240,8 +241,8 @@ fn latest(view: &(impl Read + ?Sized)) -> Result<Timestamp> {
 }
 
 impl Counters {
-    fn today(&self) -> Counts {
-        Counts { received: self.received, read: self.read, ..Counts::default() }
+    fn today(&self) -> ActivityCounts {
+        ActivityCounts { received: self.received, read: self.read, ..ActivityCounts::default() }
     }
 }
 
@@ -261,7 +262,7 @@ pub fn held(view: &(impl Read + ?Sized)) -> Result<Held> {
 }
 
 /// The last day on which something arrived or was read, and its counts.
-pub(super) fn today(view: &(impl Read + ?Sized)) -> Result<(u32, Counts)> {
+pub(super) fn today(view: &(impl Read + ?Sized)) -> Result<(u32, ActivityCounts)> {
     let counters = COUNTERS.get(view, &())?.unwrap_or_default();
     Ok((counters.day, counters.today()))
 }
@@ -326,7 +327,7 @@ fn find(view: &(impl Read + ?Sized), local: &Local, now: Timestamp) -> Result<Op
 }
 
 /// The message of an id with this stamp, if it is there and has not expired.
-pub fn item(view: &View<'_>, local: &Local, stamp: Timestamp) -> Result<Option<Item>> {
+pub fn item(view: &View<'_>, local: &Local, stamp: Timestamp) -> Result<Option<MailboxItem>> {
     match find(view, local, view.now)? {
         Some((found, message)) if found == stamp => stored::item(view, stamp, message),
         _ => Ok(None),

@@ -5,7 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Body, COUNTERS, Counters, Head, Local, Message, SENDERS, THREADS, find, stored, thread_key, unread};
+use super::{
+    Body, COUNTERS, Counters, Local, Message, MessageHead, SENDERS, THREADS, find, stored, thread_key, unread,
+};
 use crate::directory::Did;
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Query, View};
@@ -33,7 +35,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    fn takes(&self, head: &Head, now: Timestamp) -> bool {
+    fn takes(&self, head: &MessageHead, now: Timestamp) -> bool {
         let equal = |wanted: &Option<String>, given: &Option<String>, default: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted == given.as_deref().unwrap_or(default))
         };
@@ -56,16 +58,16 @@ pub struct Budget {
 
 /// A message as it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Item {
+pub struct MailboxItem {
     pub stamp: Timestamp,
-    pub head: Head,
+    pub head: MessageHead,
     pub body: Body,
 }
 
 /// Messages in ascending order of their stamps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadPage {
-    pub items: Vec<Item>,
+    pub items: Vec<MailboxItem>,
     /// Whether there may be more after `reached`.
     pub has_more: bool,
     /// Everything up to this stamp was looked at; the next page starts after it.
@@ -202,9 +204,9 @@ impl Query for ReadMessage {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "message";
     /// `None` if it is not there, or has expired.
-    type Reply = Option<Item>;
+    type Reply = Option<MailboxItem>;
 
-    fn run(self, view: &View<'_>) -> Result<Option<Item>> {
+    fn run(self, view: &View<'_>) -> Result<Option<MailboxItem>> {
         let Some((stamp, message)) = find(view, &self.local, view.now)? else { return Ok(None) };
         stored::item(view, stamp, message)
     }

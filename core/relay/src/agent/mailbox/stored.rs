@@ -1,6 +1,6 @@
 //! Messages as they are stored: in `UNREAD` until a message is marked as read, then in `READ`.
 
-use super::{Item, MESSAGES, Message, READ, UNREAD};
+use super::{MESSAGES, MailboxItem, Message, READ, UNREAD};
 use crate::{Result, Timestamp};
 use engine::kv::{Direction, Read, Table};
 
@@ -13,13 +13,13 @@ pub(super) fn get(view: &(impl Read + ?Sized), stamp: Timestamp) -> Result<Optio
 }
 
 /// The message with its body, wherever that stands; `None` if it is gone.
-pub(super) fn item(view: &(impl Read + ?Sized), stamp: Timestamp, message: Message) -> Result<Option<Item>> {
+pub(super) fn item(view: &(impl Read + ?Sized), stamp: Timestamp, message: Message) -> Result<Option<MailboxItem>> {
     let Message { head, body } = message;
     let body = match body {
         Some(body) => Some(body),
         None => MESSAGES.get(view, &(head.local,))?.and_then(|stored| stored.body),
     };
-    Ok(body.map(|body| Item { stamp, head, body }))
+    Ok(body.map(|body| MailboxItem { stamp, head, body }))
 }
 
 /// Rows of a table from `start` on and before `end`, at most `limit`.

@@ -35,8 +35,8 @@ fn local(n: i64) -> Local {
     local
 }
 
-fn head(n: i64) -> Head {
-    Head {
+fn head(n: i64) -> MessageHead {
+    MessageHead {
         local: local(n),
         from: [(n % SENDERS_IN_TURN) as u8; 16],
         expires: Timestamp::MAX,
@@ -221,7 +221,7 @@ fn a_purge_of_messages_that_came_in_minutes_of_their_own_changes_at_most_500_row
     let mut space = Overlay::new(&rows);
     for n in 0..200 {
         let stamp = Timestamp(n * MINUTE);
-        let head = Head { expires: stamp.plus(1), read_at: None, from: [n as u8; 16], ..head(n) };
+        let head = MessageHead { expires: stamp.plus(1), read_at: None, from: [n as u8; 16], ..head(n) };
         let from = head.from;
         UNREAD.put(&mut space, &(stamp,), &Message { head, body: None }).unwrap();
         SENDERS
@@ -327,7 +327,7 @@ fn what_silent_senders_had_together_moves_into_the_counters() {
 fn stored_shapes_are_pinned() {
     use engine::kv::encode_row;
     let hex = |bytes: Vec<u8>| crypto::encoding::encode_hex(&bytes);
-    let head = Head {
+    let head = MessageHead {
         local: [0xaa; 12],
         from: [0xbb; 16],
         expires: Timestamp(1),

@@ -25,7 +25,7 @@ type ValuePlace = (String, String);
 
 /// Everything about a value except its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
+pub struct ValueHead {
     pub local: Local,
     /// The type that was given with the value, or the inferred one.
     pub value_type: Option<String>,
@@ -36,9 +36,9 @@ pub struct Head {
     pub updated: Timestamp,
     pub expires: Option<Timestamp>,
 }
-impl Row for Head {}
+impl Row for ValueHead {}
 
-impl Head {
+impl ValueHead {
     fn lives(&self, now: Timestamp) -> bool {
         self.expires.is_none_or(|end| end > now)
     }
@@ -46,32 +46,32 @@ impl Head {
 
 /// Sums over a namespace, or over all namespaces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Totals {
+pub struct MemoryTotals {
     pub keys: u64,
     /// Size of the JSON texts, in bytes.
     pub bytes: u64,
     pub updated: Timestamp,
 }
-impl Row for Totals {}
+impl Row for MemoryTotals {}
 
-impl Totals {
-    fn add(&mut self, head: &Head, now: Timestamp) {
+impl MemoryTotals {
+    fn add(&mut self, head: &ValueHead, now: Timestamp) {
         self.keys += 1;
         self.bytes += head.size;
         self.updated = now;
     }
 
-    fn subtract(&mut self, head: &Head) {
+    fn subtract(&mut self, head: &ValueHead) {
         self.keys = self.keys.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(head.size);
     }
 }
 
-const HEADS: Table<ValuePlace, Head> = Table::new(72);
+const HEADS: Table<ValuePlace, ValueHead> = Table::new(72);
 /// Texts sealed for [`purpose`]; those from before texts were sealed are plain.
 const TEXTS: Table<ValuePlace, String> = Table::new(73);
-const NAMESPACES: Table<(String,), Totals> = Table::new(74);
-const TOTAL: Table<(), Totals> = Table::new(75);
+const NAMESPACES: Table<(String,), MemoryTotals> = Table::new(74);
+const TOTAL: Table<(), MemoryTotals> = Table::new(75);
 const ENDS: Table<(Timestamp, String, String), ()> = Table::new(76);
 /// Present while everything is being deleted.
 const CLEARING: Table<(), ()> = Table::new(77);
@@ -128,12 +128,12 @@ pub(super) fn each_text(view: &(impl Read + ?Sized), mut see: impl FnMut(&str)) 
 const LOOK_BYTES: usize = 1024 * 1024;
 
 pub const ENTRIES: &[Entry] = &[
-    operation::<Put>(),
-    operation::<Remove>(),
-    operation::<Expire>(),
+    operation::<PutValue>(),
+    operation::<RemoveValue>(),
+    operation::<ExpireValues>(),
     operation::<Clear>(),
     query::<ReadValue>(),
-    query::<ReadKeys>(),
+    query::<ReadMemoryKeys>(),
     query::<ReadNamespaces>(),
 ];
 
@@ -144,7 +144,7 @@ const CLEAR: &str = "clear_memory";
 /// Values that one run deletes; each is up to five rows.
 const BATCH: usize = 100;
 
-fn take_out(turn: &mut Turn<'_>, place: &ValuePlace, head: &Head) -> Result<()> {
+fn take_out(turn: &mut Turn<'_>, place: &ValuePlace, head: &ValueHead) -> Result<()> {
     HEADS.delete(turn, place);
     TEXTS.delete(turn, place);
     if let Some(end) = head.expires {
@@ -171,7 +171,7 @@ fn expire(turn: &mut Turn<'_>) -> Result<()> {
         }
     }
     match ENDS.first(turn, &ENDS.range())? {
-        Some(((end, ..), ())) => turn.schedule(EXPIRE, end.max(turn.now), &Expire),
+        Some(((end, ..), ())) => turn.schedule(EXPIRE, end.max(turn.now), &ExpireValues),
         None => turn.cancel(EXPIRE),
     }
 }
@@ -216,9 +216,9 @@ impl Operation for Clear {
 
 /// Deletes expired values.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Expire;
+pub struct ExpireValues;
 
-impl Operation for Expire {
+impl Operation for ExpireValues {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "expire_memory";
     type Reply = ();
@@ -230,7 +230,7 @@ impl Operation for Expire {
 
 /// Puts a value in its place. An earlier value is replaced together with its expiry; its id and creation time stay.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Put {
+pub struct PutValue {
     pub namespace: String,
     pub key: String,
     /// JSON text, sealed for [`purpose`].
@@ -243,12 +243,12 @@ pub struct Put {
     pub size: u64,
 }
 
-impl Operation for Put {
+impl Operation for PutValue {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "keep_memory";
-    type Reply = Head;
+    type Reply = ValueHead;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Head> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<ValueHead> {
         record::active(turn)?.ok_or_else(super::wire::unknown_agent)?;
         if CLEARING.contains(turn, &())? {
             return Err(Error::unavailable("the memory of an earlier registration is being deleted"));
@@ -263,7 +263,7 @@ impl Operation for Put {
             take_out(turn, &place, head)?;
         }
         earlier = earlier.filter(|head| head.lives(now));
-        let head = Head {
+        let head = ValueHead {
             local: earlier.as_ref().map_or_else(|| turn.random(), |head| head.local),
             value_type: self.value_type,
             client_nonce: self.client_nonce,
@@ -290,7 +290,7 @@ impl Operation for Put {
         if let Some(end) = head.expires {
             ENDS.put(turn, &(end, place.0, place.1), &())?;
             if turn.scheduled(EXPIRE)?.is_none_or(|due| due > end) {
-                turn.schedule(EXPIRE, end, &Expire)?;
+                turn.schedule(EXPIRE, end, &ExpireValues)?;
             }
         }
         Ok(head)
@@ -302,7 +302,7 @@ fn unknown_value() -> Error {
 }
 
 /// The head of a value, if the value is visible.
-fn find(view: &(impl Read + ?Sized), place: &ValuePlace, now: Timestamp) -> Result<Head> {
+fn find(view: &(impl Read + ?Sized), place: &ValuePlace, now: Timestamp) -> Result<ValueHead> {
     if CLEARING.contains(view, &())? {
         return Err(unknown_value());
     }
@@ -311,12 +311,12 @@ fn find(view: &(impl Read + ?Sized), place: &ValuePlace, now: Timestamp) -> Resu
 
 /// Deletes a value. 404 when there is none.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Remove {
+pub struct RemoveValue {
     pub namespace: String,
     pub key: String,
 }
 
-impl Operation for Remove {
+impl Operation for RemoveValue {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "remove_memory";
     type Reply = ();
@@ -338,9 +338,9 @@ pub struct ReadValue {
 impl Query for ReadValue {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "memory";
-    type Reply = (Head, String);
+    type Reply = (ValueHead, String);
 
-    fn run(self, view: &View<'_>) -> Result<(Head, String)> {
+    fn run(self, view: &View<'_>) -> Result<(ValueHead, String)> {
         let place = (self.namespace, self.key);
         let head = find(view, &place, view.now)?;
         let text = TEXTS.get(view, &place)?.ok_or_else(|| Error::internal("a value without its text"))?;
@@ -352,10 +352,10 @@ impl Query for ReadValue {
 const MAX_ENDED: usize = 10_000;
 
 /// Sums without expired values that are not deleted yet.
-fn seen(view: &View<'_>, namespace: Option<&str>, totals: Option<Totals>) -> Result<Totals> {
+fn seen(view: &View<'_>, namespace: Option<&str>, totals: Option<MemoryTotals>) -> Result<MemoryTotals> {
     let mut totals = totals.unwrap_or_default();
     if CLEARING.contains(view, &())? {
-        return Ok(Totals::default());
+        return Ok(MemoryTotals::default());
     }
     for (_, place) in ended_places(view, view.now, MAX_ENDED)? {
         if namespace.is_none_or(|namespace| namespace == place.0)
@@ -369,7 +369,7 @@ fn seen(view: &View<'_>, namespace: Option<&str>, totals: Option<Totals>) -> Res
 
 /// Reads keys of a namespace in their order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ReadKeys {
+pub struct ReadMemoryKeys {
     pub namespace: String,
     /// Only keys that begin with this text.
     pub prefix: String,
@@ -381,13 +381,13 @@ pub struct ReadKeys {
 /// Some keys of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyPage {
-    pub keys: Vec<(String, Head)>,
+    pub keys: Vec<(String, ValueHead)>,
     pub has_more: bool,
     /// Sums of the whole namespace.
-    pub totals: Totals,
+    pub totals: MemoryTotals,
 }
 
-impl Query for ReadKeys {
+impl Query for ReadMemoryKeys {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "memory_keys";
     type Reply = KeyPage;
@@ -431,7 +431,7 @@ const MAX_NAMESPACES: usize = 1_000;
 impl Query for ReadNamespaces {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "memory_namespaces";
-    type Reply = (Vec<(String, Totals)>, Totals);
+    type Reply = (Vec<(String, MemoryTotals)>, MemoryTotals);
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let total = seen(view, None, TOTAL.get(view, &())?)?;

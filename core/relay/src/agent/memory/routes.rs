@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Head, KeyPage, Put, ReadKeys, ReadNamespaces, ReadValue, Remove, purpose};
+use super::{KeyPage, PutValue, ReadMemoryKeys, ReadNamespaces, ReadValue, RemoveValue, ValueHead, purpose};
 use crate::agent::authentication::Calling;
 use crate::agent::{Credentials, custody, reseal, wire};
 use crate::{Error, ErrorCode, Result};
@@ -218,7 +218,7 @@ async fn put(cx: Cx) -> Result<Response> {
     let value_type = Some(shown.clone());
     let (client_nonce, size) = (request.client_nonce, value.get().len() as u64);
     let text = custody::seal_text(&*cx.rt, &did, &purpose(&namespace, &key), value.get())?;
-    let put = Put { namespace: namespace.clone(), key: key.clone(), text, value_type, client_nonce, ttl, size };
+    let put = PutValue { namespace: namespace.clone(), key: key.clone(), text, value_type, client_nonce, ttl, size };
     let head = runtime::call(&*cx.rt, actor.as_str(), &put).await?;
     Response::json(&StoredValue {
         stored: true,
@@ -258,7 +258,7 @@ async fn get(cx: Cx) -> Result<Response> {
 
 async fn delete(cx: Cx) -> Result<Response> {
     let (namespace, key) = place(&cx)?;
-    let remove = Remove { namespace: namespace.clone(), key: key.clone() };
+    let remove = RemoveValue { namespace: namespace.clone(), key: key.clone() };
     runtime::call(&*cx.rt, cx.caller.agent()?.actor.as_str(), &remove).await?;
     Response::json(&Deleted { deleted: true, namespace, key })
 }
@@ -269,9 +269,9 @@ async fn keys(cx: Cx) -> Result<Response> {
     if [Some(prefix.as_str()), after.as_deref()].into_iter().flatten().any(|text| text.len() > MAX_KEY) {
         return Err(Error::bad_request("`prefix` and `after` must be at most 600 bytes."));
     }
-    let read = ReadKeys { namespace: namespace.clone(), prefix, after, limit: cx.count("limit", 100, 1_000)? };
+    let read = ReadMemoryKeys { namespace: namespace.clone(), prefix, after, limit: cx.count("limit", 100, 1_000)? };
     let KeyPage { keys, has_more, totals } = runtime::query(&*cx.rt, cx.caller.agent()?.actor.as_str(), &read).await?;
-    let listed = |(key, head): (String, Head)| ListedKey {
+    let listed = |(key, head): (String, ValueHead)| ListedKey {
         key,
         value_type: head.value_type.unwrap_or_default(),
         size_bytes: head.size,

@@ -147,13 +147,13 @@ pub struct Opened {
 }
 
 /// Opens boxes with the keys that the service holds for the caller, present and earlier ones.
-pub struct Opener {
+pub struct BoxOpener {
     keys: Vec<HeldKeys>,
 }
 
-impl Opener {
+impl BoxOpener {
     /// For a caller that keeps its own keys, the opener has no keys and opens nothing.
-    pub async fn of(cx: &Cx, caller: &Credentials) -> Result<Opener> {
+    pub async fn of(cx: &Cx, caller: &Credentials) -> Result<BoxOpener> {
         let mut keys = Vec::new();
         if let Some(sealed) = &caller.keys.sealed {
             let secrets = &cx.rt.environment().secrets;
@@ -165,7 +165,7 @@ impl Opener {
                 }
             }
         }
-        Ok(Opener { keys })
+        Ok(BoxOpener { keys })
     }
 
     /// The JSON in a box; `None` when none of the keys opens it. `author` says that the caller made the box.

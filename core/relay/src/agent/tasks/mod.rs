@@ -26,14 +26,14 @@ use engine::kv::Row;
 use engine::time::DAY;
 
 pub const ENTRIES: &[Entry] = &[
-    operation::<store::Put>(),
+    operation::<store::PutTask>(),
     operation::<store::Patch>(),
-    operation::<store::Sweep>(),
-    operation::<End>(),
+    operation::<store::SweepTasks>(),
+    operation::<EndTasks>(),
     query::<store::ReadFullTask>(),
-    query::<store::List>(),
+    query::<store::ReadTasks>(),
     operation::<sent::Note>(),
-    operation::<sent::Forget>(),
+    operation::<sent::ForgetTask>(),
 ];
 
 /// How long a settled task is kept, in microseconds; our choice.
@@ -41,7 +41,7 @@ pub const REMEMBERED: i64 = 30 * DAY;
 
 /// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Status {
+pub enum TaskStatus {
     Pending,
     Accepted,
     InProgress,
@@ -50,23 +50,29 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
-    const ALL: [Status; 6] =
-        [Status::Pending, Status::Accepted, Status::InProgress, Status::Completed, Status::Failed, Status::Cancelled];
+impl TaskStatus {
+    const ALL: [TaskStatus; 6] = [
+        TaskStatus::Pending,
+        TaskStatus::Accepted,
+        TaskStatus::InProgress,
+        TaskStatus::Completed,
+        TaskStatus::Failed,
+        TaskStatus::Cancelled,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
-            Status::Pending => "pending",
-            Status::Accepted => "accepted",
-            Status::InProgress => "in_progress",
-            Status::Completed => "completed",
-            Status::Failed => "failed",
-            Status::Cancelled => "cancelled",
+            TaskStatus::Pending => "pending",
+            TaskStatus::Accepted => "accepted",
+            TaskStatus::InProgress => "in_progress",
+            TaskStatus::Completed => "completed",
+            TaskStatus::Failed => "failed",
+            TaskStatus::Cancelled => "cancelled",
         }
     }
 
-    pub fn parse(text: &str) -> Result<Status> {
-        let found = Status::ALL.into_iter().find(|status| status.as_str() == text);
+    pub fn parse(text: &str) -> Result<TaskStatus> {
+        let found = TaskStatus::ALL.into_iter().find(|status| status.as_str() == text);
         found.ok_or_else(|| {
             Error::bad_request("`status` must be pending, accepted, in_progress, completed, failed or cancelled.")
         })
@@ -74,12 +80,12 @@ impl Status {
 
     /// Whether no other state follows.
     pub const fn is_final(self) -> bool {
-        matches!(self, Status::Completed | Status::Failed | Status::Cancelled)
+        matches!(self, TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled)
     }
 
     /// Whether a task may move from this state to `next` (decision task-moves).
-    const fn leads_to(self, next: Status) -> bool {
-        use Status::{Accepted, Cancelled, Completed, Failed, InProgress, Pending};
+    const fn leads_to(self, next: TaskStatus) -> bool {
+        use TaskStatus::{Accepted, Cancelled, Completed, Failed, InProgress, Pending};
         matches!(
             (self, next),
             (Pending, Accepted | Completed | Failed | Cancelled)
@@ -122,14 +128,14 @@ impl Priority {
 
 /// A task without its input and output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
+pub struct TaskHead {
     /// The requester.
     pub from: Did,
     /// The assignee.
     pub to: Did,
     pub capability: Option<String>,
     pub priority: Priority,
-    pub status: Status,
+    pub status: TaskStatus,
     /// When it was created; distinct and increasing at one assignee.
     pub created: Timestamp,
     pub updated: Timestamp,
@@ -142,13 +148,13 @@ pub struct Head {
     /// Bytes that count against the room at the assignee.
     pub size: u64,
 }
-impl Row for Head {}
+impl Row for TaskHead {}
 
-impl Head {
+impl TaskHead {
     /// The task at time `now`: a task that was not settled in time has failed, even before the timer has run.
-    pub fn at(mut self, now: Timestamp) -> Head {
+    pub fn at(mut self, now: Timestamp) -> TaskHead {
         if let Some(end) = self.expires.filter(|end| *end <= now && !self.status.is_final()) {
-            self.status = Status::Failed;
+            self.status = TaskStatus::Failed;
             self.updated = end;
         }
         self
@@ -170,9 +176,9 @@ struct TaskRoles {
 
 /// Whether this participant may make this move: 403 for the wrong participant, 409 for a move that does not exist
 /// (decisions foreign-is-404 and task-moves).
-fn check_move(from: Status, to: Status, part: TaskRoles) -> Result<()> {
+fn check_move(from: TaskStatus, to: TaskStatus, part: TaskRoles) -> Result<()> {
     let (may, who) = match to {
-        Status::Cancelled => (part.requester, "Only the requester can cancel a task."),
+        TaskStatus::Cancelled => (part.requester, "Only the requester can cancel a task."),
         _ => (part.assignee, "Only the assignee can do this to a task; the requester can cancel it."),
     };
     if !may {
@@ -197,17 +203,17 @@ pub(super) const ENDING: &str = "end_tasks";
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     // Tasks that come in a burst get stamps a little ahead of the clock.
     let before = store::latest(turn)?.max(turn.now);
-    End { before }.run(turn)
+    EndTasks { before }.run(turn)
 }
 
 /// One batch of the work of [`ended`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct End {
+pub struct EndTasks {
     /// Rows from after this time belong to the next registration.
     pub before: Timestamp,
 }
 
-impl Operation for End {
+impl Operation for EndTasks {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "end_tasks";
     type Reply = ();
@@ -236,11 +242,11 @@ mod tests {
         ];
         let (requester, assignee) =
             (TaskRoles { requester: true, assignee: false }, TaskRoles { requester: false, assignee: true });
-        for from in Status::ALL {
+        for from in TaskStatus::ALL {
             let moves = table.iter().find(|(name, _)| *name == from.as_str()).map_or(&[][..], |(_, moves)| moves);
-            for to in Status::ALL {
+            for to in TaskStatus::ALL {
                 let (mine, others) =
-                    if to == Status::Cancelled { (requester, assignee) } else { (assignee, requester) };
+                    if to == TaskStatus::Cancelled { (requester, assignee) } else { (assignee, requester) };
                 let code = |part| check_move(from, to, part).map_err(|error| error.code);
                 assert_eq!(code(others), Err(ErrorCode::Forbidden), "{from:?} to {to:?}");
                 let wanted = if moves.contains(&to.as_str()) { Ok(()) } else { Err(ErrorCode::Conflict) };

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::boxed::{self, Boxed, Content, ContentMembers, Opener};
-use super::store::{FullTask, List, Patch, Put, ReadFullTask};
-use super::{Head, Priority, Status, unknown_task};
+use super::boxed::{self, BoxOpener, Boxed, Content, ContentMembers};
+use super::store::{FullTask, Patch, PutTask, ReadFullTask, ReadTasks};
+use super::{Priority, TaskHead, TaskStatus, unknown_task};
 use crate::agent::authentication::Calling;
 use crate::agent::mailbox::Local;
 use crate::agent::record::{self, Credentials, ReadPublic};
@@ -195,7 +195,7 @@ pub struct TaskMade {
     pub key_changed: bool,
 }
 
-fn info(cx: &Cx, local: &Local, head: Head) -> TaskInfo {
+fn info(cx: &Cx, local: &Local, head: TaskHead) -> TaskInfo {
     let (from, to) = (wire::did_text(cx.settings(), &head.from), wire::did_text(cx.settings(), &head.to));
     let broadcast_id = head.broadcast.map(|broadcast| wire::message_id(&actor_id(&head.from), &broadcast));
     TaskInfo {
@@ -243,7 +243,7 @@ async fn create(cx: Cx) -> Result<Response> {
     };
     let content = given.check(caller)?;
     let capability = request.capability.as_deref().map(|name| capabilities::check_name("capability", name));
-    let mut put = Put {
+    let mut put = PutTask {
         local: Local::default(),
         from: record::did_of(&caller.actor)?,
         capability: capability.transpose()?,
@@ -282,9 +282,9 @@ async fn list(cx: Cx) -> Result<Response> {
         Some(_) => return Err(Error::bad_request("`role` must be assignee or requester.")),
     };
     let limit = cx.count("limit", 50, 100)?;
-    let list = List {
+    let list = ReadTasks {
         requested: role == "requester",
-        status: cx.query("status")?.as_deref().map(Status::parse).transpose()?,
+        status: cx.query("status")?.as_deref().map(TaskStatus::parse).transpose()?,
         capability: cx.query("capability")?,
         before: cx.time("before")?,
         limit,
@@ -306,7 +306,7 @@ async fn read(cx: Cx) -> Result<Response> {
     let caller = cx.caller.agent()?;
     let did = record::did_of(&caller.actor)?;
     let FullTask { head, input, output } = runtime::query(&*cx.rt, actor, &ReadFullTask { local, caller: did }).await?;
-    let opener = Opener::of(&cx, caller).await?;
+    let opener = BoxOpener::of(&cx, caller).await?;
     let opened_input = input.as_ref().and_then(|boxed| opener.open(boxed, head.from == did));
     let opened = output.as_ref().and_then(|boxed| opener.open(boxed, head.to == did));
     let (plain, output_signature_valid) = opened.map_or((None, None), |opened| (Some(opened.json), opened.genuine));
@@ -347,7 +347,7 @@ async fn change(cx: Cx) -> Result<Response> {
     let (actor, local) = task_id(&cx)?;
     let caller = cx.caller.agent()?;
     let did = record::did_of(&caller.actor)?;
-    let status = request.status.as_deref().map(Status::parse).transpose()?;
+    let status = request.status.as_deref().map(TaskStatus::parse).transpose()?;
     let rating = rating(&request)?;
     let given = ContentMembers {
         name: "output",
@@ -361,7 +361,7 @@ async fn change(cx: Cx) -> Result<Response> {
     if status.is_none() && rating.is_none() && nothing {
         return Err(Error::bad_request("Give `status`, `rating` or both."));
     }
-    if !nothing && !matches!(status, Some(Status::Completed | Status::Failed)) {
+    if !nothing && !matches!(status, Some(TaskStatus::Completed | TaskStatus::Failed)) {
         return Err(Error::bad_request("An output needs the status completed or failed."));
     }
     let mut output = None;

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Head;
-use crate::agent::activity::{self, Counts};
+use super::TaskHead;
+use crate::agent::activity::{self, ActivityCounts};
 use crate::agent::mailbox::Local;
 use crate::agent::{broadcasts, consent, record};
 use crate::{Result, Timestamp};
@@ -14,7 +14,7 @@ use engine::kv::{Desc, Direction, Range, Table};
 /// The creation time of a task, which gives its place in [`SENT`].
 const PLACES: Table<(Local,), Timestamp> = Table::new(67);
 /// Newest first.
-pub(super) const SENT: Table<(Desc<Timestamp>, Local), Head> = Table::new(68);
+pub(super) const SENT: Table<(Desc<Timestamp>, Local), TaskHead> = Table::new(68);
 /// Most tasks in a requester's list. The oldest are deleted first; at their assignees they stay as they are.
 const MAX_SENT: u64 = 10_000;
 const COUNT: Table<(), u64> = Table::new(59);
@@ -25,7 +25,7 @@ const BATCH: usize = 60;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Note {
     pub local: Local,
-    pub head: Head,
+    pub head: TaskHead,
 }
 
 impl Operation for Note {
@@ -46,13 +46,13 @@ impl Operation for Note {
             let count = COUNT.get(turn, &())?.unwrap_or_default() + 1;
             COUNT.put(turn, &(), &count)?;
             PLACES.put(turn, &(local,), &head.created)?;
-            activity::count(turn, &Counts { tasks_created: 1, ..Counts::default() })?;
+            activity::count(turn, &ActivityCounts { tasks_created: 1, ..ActivityCounts::default() })?;
         }
         SENT.put(turn, &(Desc(head.created), local), &head)?;
         if COUNT.get(turn, &())?.unwrap_or_default() > MAX_SENT
             && let Some(((_, oldest), _)) = SENT.last(turn, &SENT.range())?
         {
-            Forget { local: oldest }.run(turn)?;
+            ForgetTask { local: oldest }.run(turn)?;
         }
         Ok(())
     }
@@ -60,11 +60,11 @@ impl Operation for Note {
 
 /// The assignee has deleted a task that was settled long ago.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Forget {
+pub struct ForgetTask {
     pub local: Local,
 }
 
-impl Operation for Forget {
+impl Operation for ForgetTask {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "forget_task";
     type Reply = ();
@@ -84,7 +84,7 @@ pub(super) fn end(turn: &mut Turn<'_>, before: Timestamp) -> Result<bool> {
     let rows = SENT.scan(turn, &range, Direction::Ascending, BATCH)?;
     let more = rows.len() == BATCH;
     for ((_, local), _) in rows {
-        Forget { local }.run(turn)?;
+        ForgetTask { local }.run(turn)?;
     }
     Ok(more)
 }

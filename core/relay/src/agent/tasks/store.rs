@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::boxed::Boxed;
-use super::{Head, Priority, REMEMBERED, Status, check_move, sent, unknown_task};
-use crate::agent::activity::{self, Counts};
+use super::{Priority, REMEMBERED, TaskHead, TaskStatus, check_move, sent, unknown_task};
+use crate::agent::activity::{self, ActivityCounts};
 use crate::agent::mailbox::Local;
 use crate::agent::{capabilities, consent, continuity, record, trust, wire};
 use crate::directory::{Did, fold};
@@ -27,7 +27,7 @@ impl Row for Share {}
 /// The creation time of a task, which gives its place in [`TASKS`].
 const PLACES: Table<(Local,), Timestamp> = Table::new(60);
 /// Newest first.
-const TASKS: Table<(Desc<Timestamp>, Local), Head> = Table::new(61);
+const TASKS: Table<(Desc<Timestamp>, Local), TaskHead> = Table::new(61);
 const INPUTS: Table<(Local,), Boxed> = Table::new(62);
 const OUTPUTS: Table<(Local,), Boxed> = Table::new(63);
 const SHARES: Table<(Did,), Share> = Table::new(64);
@@ -48,18 +48,18 @@ const BATCH: usize = 30;
 const SWEEP: &str = "tasks";
 
 /// The task of this id.
-fn find(view: &(impl Read + ?Sized), local: Local) -> Result<Option<Head>> {
+fn find(view: &(impl Read + ?Sized), local: Local) -> Result<Option<TaskHead>> {
     let Some(created) = PLACES.get(view, &(local,))? else { return Ok(None) };
     Ok(TASKS.get(view, &(Desc(created), local))?)
 }
 
 /// When the timer changes the task.
-fn due(head: &Head) -> Option<Timestamp> {
+fn due(head: &TaskHead) -> Option<Timestamp> {
     if head.status.is_final() { Some(head.updated.plus(REMEMBERED)) } else { head.expires }
 }
 
 /// Stores the changed task in place of `before`, and tells the requester.
-fn put(turn: &mut Turn<'_>, local: Local, before: Option<&Head>, head: &Head) -> Result<()> {
+fn put(turn: &mut Turn<'_>, local: Local, before: Option<&TaskHead>, head: &TaskHead) -> Result<()> {
     if let Some(due) = before.and_then(due) {
         DUE.delete(turn, &(due, local));
     }
@@ -68,13 +68,13 @@ fn put(turn: &mut Turn<'_>, local: Local, before: Option<&Head>, head: &Head) ->
     if let Some(due) = due(head) {
         DUE.put(turn, &(due, local), &())?;
         if turn.scheduled(SWEEP)?.is_none_or(|scheduled| scheduled > due) {
-            turn.schedule(SWEEP, due, &Sweep)?;
+            turn.schedule(SWEEP, due, &SweepTasks)?;
         }
     }
     let ends = head.status.is_final() && before.is_none_or(|before| !before.status.is_final());
     // A cancelled task says nothing about the assignee, and neither does a task that an agent asked of itself.
-    if ends && head.status != Status::Cancelled && head.from != head.to && record::active(turn)?.is_some() {
-        trust::task_ended(turn, head.status == Status::Completed)?;
+    if ends && head.status != TaskStatus::Cancelled && head.from != head.to && record::active(turn)?.is_some() {
+        trust::task_ended(turn, head.status == TaskStatus::Completed)?;
     }
     let (from, note) = (head.from, sent::Note { local, head: head.clone() });
     // An actor sends no effects to itself.
@@ -99,7 +99,7 @@ fn count(turn: &mut Turn<'_>, from: Did, tasks: i64, bytes: i64) -> Result<()> {
     Ok(())
 }
 
-fn forget(turn: &mut Turn<'_>, local: Local, head: &Head) -> Result<()> {
+fn forget(turn: &mut Turn<'_>, local: Local, head: &TaskHead) -> Result<()> {
     PLACES.delete(turn, &(local,));
     TASKS.delete(turn, &(Desc(head.created), local));
     INPUTS.delete(turn, &(local,));
@@ -112,7 +112,7 @@ fn forget(turn: &mut Turn<'_>, local: Local, head: &Head) -> Result<()> {
 
 /// A new task, made by the requester's side. A repeat with the same id is the same task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Put {
+pub struct PutTask {
     pub local: Local,
     pub from: Did,
     pub capability: Option<String>,
@@ -125,11 +125,11 @@ pub struct Put {
     pub expected_version: Option<u64>,
 }
 
-impl Operation for Put {
+impl Operation for PutTask {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "put_task";
     /// The task, and whether to tell the requester of a change of keys. `None` when the assignee has other keys by now.
-    type Reply = Option<(Head, bool)>;
+    type Reply = Option<(TaskHead, bool)>;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Self::Reply> {
         let agent = record::active(turn)?.ok_or_else(wire::unknown_agent)?;
@@ -158,12 +158,12 @@ impl Operation for Put {
         total.last = created;
         TOTAL.put(turn, &(), &total)?;
         count(turn, self.from, 1, i64::try_from(size).unwrap_or(i64::MAX))?;
-        let head = Head {
+        let head = TaskHead {
             from: self.from,
             to: record::did_of(&turn.actor().name)?,
             capability: self.capability.clone(),
             priority: self.priority,
-            status: Status::Pending,
+            status: TaskStatus::Pending,
             created,
             updated: created,
             expires: self.expires_in.map(|seconds| created.plus(i64::from(seconds).saturating_mul(SECOND))),
@@ -179,12 +179,12 @@ impl Operation for Put {
             capabilities::count(turn, capability, None)?;
         }
         put(turn, self.local, None, &head)?;
-        activity::count(turn, &Counts { tasks_received: 1, ..Counts::default() })?;
+        activity::count(turn, &ActivityCounts { tasks_received: 1, ..ActivityCounts::default() })?;
         Ok(Some((head, self.tell(turn)?)))
     }
 }
 
-impl Put {
+impl PutTask {
     /// Not for a task of a broadcast, whose answer nobody reads.
     fn tell(&self, turn: &mut Turn<'_>) -> Result<bool> {
         if self.broadcast.is_some() { Ok(false) } else { continuity::tell(turn, self.from, self.local) }
@@ -196,7 +196,7 @@ impl Put {
 pub struct Patch {
     pub local: Local,
     pub caller: Did,
-    pub status: Option<Status>,
+    pub status: Option<TaskStatus>,
     /// Only with `completed` or `failed`.
     pub output: Option<Boxed>,
     /// 1 to 5.
@@ -209,17 +209,17 @@ pub struct Patch {
 impl Operation for Patch {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "patch_task";
-    type Reply = Head;
+    type Reply = TaskHead;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Head> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<TaskHead> {
         let stored = find(turn, self.local)?.ok_or_else(unknown_task)?;
         let mut head = stored.clone().at(turn.now);
         let part = head.part(&self.caller)?;
         if let Some(status) = self.status {
             check_move(head.status, status, part)?;
             head.status = status;
-            if status == Status::Completed {
-                activity::count(turn, &Counts { tasks_completed: 1, ..Counts::default() })?;
+            if status == TaskStatus::Completed {
+                activity::count(turn, &ActivityCounts { tasks_completed: 1, ..ActivityCounts::default() })?;
             }
         }
         if let Some(output) = &self.output {
@@ -232,7 +232,7 @@ impl Operation for Patch {
             if !part.requester {
                 return Err(Error::new(ErrorCode::Forbidden, "Only the requester can rate a task."));
             }
-            if !matches!(head.status, Status::Completed | Status::Failed) {
+            if !matches!(head.status, TaskStatus::Completed | TaskStatus::Failed) {
                 return Err(Error::conflict("A task can be rated only when it is completed or failed."));
             }
             if head.rating.is_some() {
@@ -255,9 +255,9 @@ impl Operation for Patch {
 
 /// Fails tasks that were not settled in time, and deletes those that were settled long ago.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Sweep;
+pub struct SweepTasks;
 
-impl Operation for Sweep {
+impl Operation for SweepTasks {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "sweep_tasks";
     type Reply = ();
@@ -269,7 +269,7 @@ impl Operation for Sweep {
             let Some(stored) = find(turn, local)? else { continue };
             if stored.status.is_final() {
                 forget(turn, local, &stored)?;
-                let (to, gone) = (actor_id(&stored.from), sent::Forget { local });
+                let (to, gone) = (actor_id(&stored.from), sent::ForgetTask { local });
                 if stored.from == stored.to { gone.run(turn)? } else { turn.send(to, &gone)? }
             } else {
                 let head = stored.clone().at(turn.now);
@@ -277,7 +277,7 @@ impl Operation for Sweep {
             }
         }
         match DUE.first(turn, &DUE.range())? {
-            Some(((due, _), ())) => turn.schedule(SWEEP, due.max(turn.now), &Sweep),
+            Some(((due, _), ())) => turn.schedule(SWEEP, due.max(turn.now), &SweepTasks),
             None => Ok(()),
         }
     }
@@ -297,7 +297,7 @@ pub(super) fn end(turn: &mut Turn<'_>, before: Timestamp) -> Result<bool> {
     for ((_, local), head) in tasks {
         let mut head = head.at(turn.now);
         if !head.status.is_final() {
-            head.status = Status::Failed;
+            head.status = TaskStatus::Failed;
             head.updated = turn.now;
             if head.from != head.to {
                 turn.send(actor_id(&head.from), &sent::Note { local, head: head.clone() })?;
@@ -321,7 +321,7 @@ pub struct ReadFullTask {
 /// A whole task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FullTask {
-    pub head: Head,
+    pub head: TaskHead,
     pub input: Option<Boxed>,
     pub output: Option<Boxed>,
 }
@@ -341,10 +341,10 @@ impl Query for ReadFullTask {
 
 /// Reads tasks, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct List {
+pub struct ReadTasks {
     /// True for the tasks that the agent asked of others, false for those that it was asked to do.
     pub requested: bool,
-    pub status: Option<Status>,
+    pub status: Option<TaskStatus>,
     /// The capability; case does not count.
     pub capability: Option<String>,
     /// Only tasks created before this time.
@@ -352,11 +352,11 @@ pub struct List {
     pub limit: u32,
 }
 
-impl Query for List {
+impl Query for ReadTasks {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "tasks";
     /// May hold one more than `limit`: then there are more.
-    type Reply = Vec<(Local, Head)>;
+    type Reply = Vec<(Local, TaskHead)>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let table = if self.requested { &sent::SENT } else { &TASKS };

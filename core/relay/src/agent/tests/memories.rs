@@ -1,6 +1,6 @@
 use super::*;
 use crate::ErrorCode;
-use crate::agent::memory::{Expire, Put, ReadKeys, ReadNamespaces, ReadValue};
+use crate::agent::memory::{ExpireValues, PutValue, ReadMemoryKeys, ReadNamespaces, ReadValue};
 use crate::agent::wire::actor_of;
 use engine::actor::host::{self, Space};
 use engine::actor::{ActorId, Call, Kind, Query, View};
@@ -47,7 +47,7 @@ fn a_value_is_invisible_at_its_end_even_before_the_timer_and_then_frees_its_room
         View::new(&crate::testing::PROGRAM, &actor, &store, engine::testing::START.plus(seconds * SECOND), &settings)
     };
     let value = || ReadValue { namespace: "n".into(), key: "short".into() };
-    let keys = || ReadKeys { namespace: "n".into(), prefix: String::new(), after: None, limit: 9 };
+    let keys = || ReadMemoryKeys { namespace: "n".into(), prefix: String::new(), after: None, limit: 9 };
     assert!(value().run(&at(59)).is_ok());
     assert_eq!(value().run(&at(60)).unwrap_err().code, ErrorCode::NotFound);
     let (before, after) = (keys().run(&at(59)).unwrap(), keys().run(&at(60)).unwrap());
@@ -102,7 +102,7 @@ fn many_values_that_end_at_once_take_nothing_that_came_after_them() {
         };
         host::perform(&space, call).batch
     };
-    let new = Put {
+    let new = PutValue {
         namespace: "n".into(),
         key: "249".into(),
         text: "\"new\"".into(),
@@ -114,7 +114,7 @@ fn many_values_that_end_at_once_take_nothing_that_came_after_them() {
     let batch = run(&store, &Call::operation(actor.name.clone(), &new).unwrap());
     store.apply(batch).unwrap();
     for _ in 0..3 {
-        let batch = run(&store, &Call::operation(actor.name.clone(), &Expire).unwrap());
+        let batch = run(&store, &Call::operation(actor.name.clone(), &ExpireValues).unwrap());
         store.apply(batch).unwrap();
     }
     let view = View::new(&crate::testing::PROGRAM, &actor, &store, later, &settings);

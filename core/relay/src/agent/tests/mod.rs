@@ -1,4 +1,6 @@
-//! Whole requests through the router, on a deployment in memory.
+//! Whole requests through the router, on a deployment in memory. Each module is about the part of an agent that its name
+//! says; `malformed` is about all routes, `repeats` about repeated requests, `standings` about agents that are not
+//! trusted yet.
 
 mod channels;
 mod consents;

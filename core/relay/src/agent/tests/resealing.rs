@@ -220,7 +220,7 @@ fn earlier_generations_of_an_agents_keys_are_found_page_by_page_and_replaced() {
         let look = SealedValues { current: master(2).id(), after };
         let call = Call::query(actor.name.clone(), &look).unwrap();
         let view = View::new(&crate::testing::PROGRAM, &actor, &rows, Timestamp(0), &settings);
-        let page: crate::agent::reseal::Page = decode(&answer(&view, &call).unwrap()).unwrap();
+        let page: crate::agent::reseal::SealedPage = decode(&answer(&view, &call).unwrap()).unwrap();
         found.extend(page.values);
         match page.next {
             None => break,

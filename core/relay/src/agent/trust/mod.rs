@@ -19,7 +19,7 @@ pub mod routes;
 
 use serde::{Deserialize, Serialize};
 
-use super::activity::{self, Counts};
+use super::activity::{self, ActivityCounts};
 use super::{listing, record};
 use crate::directory::leaderboard::{self, Place, Placed, Unplace};
 use crate::{Result, Timestamp};
@@ -315,7 +315,7 @@ impl Operation for CountAttestation {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         match record::lasting(turn)? {
             Some(agent) if is_of(&agent, self.at) => {
-                activity::count(turn, &Counts { attestations: 1, ..Counts::default() })?;
+                activity::count(turn, &ActivityCounts { attestations: 1, ..ActivityCounts::default() })?;
                 change(turn, |standing| standing.made += 1)
             }
             _ => Ok(()),
@@ -338,7 +338,7 @@ impl Operation for CountCorroboration {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         match record::lasting(turn)? {
             Some(agent) if is_of(&agent, self.at) => {
-                activity::count(turn, &Counts { corroborations: 1, ..Counts::default() })
+                activity::count(turn, &ActivityCounts { corroborations: 1, ..ActivityCounts::default() })
             }
             _ => Ok(()),
         }

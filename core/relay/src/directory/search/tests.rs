@@ -37,7 +37,7 @@ impl World {
     }
 
     fn drop(&mut self, did: Did) {
-        self.directory.run(&Unlist { did }).unwrap();
+        self.directory.run(&UnlistAgent { did }).unwrap();
         self.agents.remove(&did);
     }
 
@@ -80,7 +80,7 @@ impl World {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
             let (sought, capability) = (sought.clone(), capability.map(str::to_owned));
-            let page = self.directory.ask(Find { sought, capability, limit, after });
+            let page = self.directory.ask(FindAgents { sought, capability, limit, after });
             assert!(page.agents.len() <= limit);
             for (did, listed) in page.agents {
                 assert_eq!(Some(&listed), self.agents.get(&did));

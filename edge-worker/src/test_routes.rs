@@ -1,15 +1,15 @@
 //! Routes that test the runtime below the application: conformance of the storage, a panic, a request that never ends.
-//! They exist only in the bundle of the feature `probe`, which is never deployed.
+//! They exist only in the bundle of the feature `test-routes`, which is never deployed.
 //!
-//! `/__probe/panic` and `/__probe/hang` run in the Worker, `/__probe/object/<kind>/<name>/<what>` in an object,
-//! `/__probe/count/<name>/<operation>` on a counter actor. `/__probe/reach?url=` makes a request that the core has not
+//! `/__test/panic` and `/__test/hang` run in the Worker, `/__test/object/<kind>/<name>/<what>` in an object,
+//! `/__test/count/<name>/<operation>` on a counter actor. `/__test/reach?url=` makes a request that the core has not
 //! checked.
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use heliograph_core::engine::actor::ActorId;
-use heliograph_core::engine::actor::host::probe::{Add, Forward, Later, Panic, ReadCounter};
+use heliograph_core::engine::actor::host::counter::{Add, Forward, Later, Panic, ReadCounter};
 use heliograph_core::engine::kv::conformance;
 use heliograph_core::engine::web::Networks;
 use heliograph_core::engine::web::Outgoing;
@@ -23,8 +23,8 @@ use crate::space::Space;
 use crate::sqlite::Sqlite;
 use crate::{environment, errand, web};
 
-pub const PREFIX: &str = "/__probe/";
-pub const HOST: &str = "probe";
+pub const PREFIX: &str = "/__test/";
+pub const HOST: &str = "test";
 
 pub async fn fetch(request: Request, env: Env) -> Result<Response> {
     let path = request.path();
@@ -47,7 +47,7 @@ pub async fn fetch(request: Request, env: Env) -> Result<Response> {
         ["reach"] => reach(&request).await,
         ["panic"] => panic_now(),
         ["hang"] => std::future::pending().await,
-        _ => Response::error("no such probe", 404),
+        _ => Response::error("no such test route", 404),
     }
 }
 
@@ -122,7 +122,7 @@ pub async fn object_fetch(space: &Rc<Space>, request: Request) -> Result<Respons
             conformance::run(|| Sqlite::emptied(space.state.storage()));
             Response::ok("passed")
         }
-        _ => Response::error("no such probe", 404),
+        _ => Response::error("no such test route", 404),
     }
 }
 
