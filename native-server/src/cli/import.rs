@@ -164,14 +164,20 @@ fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<b
     }
 }
 
-/// The failure for a file of which nothing could be used and that looks like another kind.
+/// The failure for a file of which nothing could be used and that looks like another kind. A plain list has no format
+/// by which it could be told: without a single domain it is none.
 fn other_kind(kind: ImportKind, file: &Path, counts: &ImportCounts) -> Option<Failure> {
     if counts.lines() == 0 || counts.accepted + counts.duplicate > 0 {
         return None;
     }
     let mut reader = BufReader::new(File::open(file).ok()?);
     let head = Chunker::new(&mut reader, kind.cut(), LOOKED_AT).ok()?.next_chunk().ok()??;
-    let words = looks(&head).words(kind);
+    let words = match looks(&head).words(kind) {
+        words if words.is_empty() && kind == ImportKind::Blocklist => {
+            "none of its lines names a whole domain".to_owned()
+        }
+        words => words,
+    };
     (!words.is_empty()).then(|| Failure::Unreadable(format!("it has no usable row for `{}`: {words}", kind.as_str())))
 }
 
@@ -195,7 +201,7 @@ fn kind_of(file: &Path) -> Option<ImportKind> {
     let head = Chunker::new(&mut reader, cut, LOOKED_AT).ok()?.next_chunk().ok()??;
     match looks(&head) {
         Looks::Like(kind) | Looks::Perhaps(kind) => Some(kind),
-        Looks::Page | Looks::Unknown => None,
+        Looks::Page | Looks::NoText(_) | Looks::Prose | Looks::Unknown => None,
     }
 }
 

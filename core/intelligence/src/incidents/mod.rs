@@ -59,7 +59,9 @@ pub use model::{
     Action, AffectedNetwork, Change, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId,
     Severity, Status, hash_id,
 };
-pub use query::{Beginnings, Changed, Changes, EvidenceOf, Filter, Find, LatestAbout, Select, Selected, VersionOf};
+pub use query::{
+    Beginnings, Changed, Changes, EvidenceOf, Filter, Find, LatestAbout, LatestAboutEach, Select, Selected, VersionOf,
+};
 pub use record::{MAX_REPORTS, Record, Report, outage};
 pub use routes::{ROUTES, admin, dispute};
 pub use schedule::{in_utc as schedule_in_utc, offset};
@@ -86,6 +88,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<query::Domains>(),
     query::<query::LastChange>(),
     query::<LatestAbout>(),
+    query::<LatestAboutEach>(),
     query::<Beginnings>(),
     operation::<disputes::File>(),
     operation::<disputes::Resolve>(),
