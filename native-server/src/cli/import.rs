@@ -514,6 +514,35 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_no_kind_fails_and_is_told_as_what_it_looks_like() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, content: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            path
+        };
+        let readme =
+            file("README.md", b"# A tool\n\nThis program says what is blocked.\nRead the pages in docs first.\n");
+        let image = file("a.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\n");
+        let code = file("code.rs", b"fn main() {\n    work();\n}\n");
+        let nothing_usable = ImportCounts { unsupported: 3, ..ImportCounts::default() };
+        let said = |kind: ImportKind, path: &Path| match other_kind(kind, path, &nothing_usable) {
+            Some(Failure::Unreadable(said)) => said,
+            _ => String::new(),
+        };
+        for kind in ImportKind::ALL {
+            assert!(said(kind, &readme).ends_with("it looks like a text for people"), "{}", kind.as_str());
+            assert!(said(kind, &image).ends_with("it looks like an image"), "{}", kind.as_str());
+        }
+        assert!(said(ImportKind::Blocklist, &code).ends_with("none of its lines names a whole domain"));
+        // Measurements of tests that are not read, and a list with an entry, are what they should be.
+        let documents = file("x.jsonl", b"{\"test_name\":\"ndt\",\"test_keys\":{}}\n");
+        assert_eq!(said(ImportKind::OoniMeasurements, &documents), "");
+        let used = ImportCounts { accepted: 1, unsupported: 9, ..ImportCounts::default() };
+        assert!(other_kind(ImportKind::Blocklist, &code, &used).is_none());
+    }
+
+    #[test]
     fn a_chunk_is_settled_when_no_country_failed() {
         let text = r#"{"kind":"asn","dry_run":false,"accepted":2,"duplicate":1,"unsupported":0,"unusable":0,"refused":3,
             "reasons":{"bad":3},"countries":{"IR":{"new":2,"known":1},"KE":{"new":0,"known":0,"error":"full"}},

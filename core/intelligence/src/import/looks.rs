@@ -229,7 +229,6 @@ mod tests {
                 "# Sites that the court had blocked in the year 2020\n# in alphabetical order\none.example\n",
                 Looks::Perhaps(K::Blocklist),
             ),
-            ("a;b;c\nwhat was said here, and there; by whom it was said; and when\n", Looks::Unknown),
             ("\u{0}\u{1}\u{2}", Looks::NoText("binary data")),
             ("%PDF-1.7\n", Looks::NoText("a PDF document")),
         ] {

@@ -130,6 +130,26 @@ fn leads(server: &Server) {
     assert!(profile["lastSeen"].as_str().unwrap().starts_with("2023-1"), "{profile}");
     assert!(profile["staleSince"].is_string() && profile["measurements"].as_u64() > Some(0), "{profile}");
     assert_eq!(server.get("/v1/isp/AS64500/profile").0, 404);
+    // Its numbers are those of the index at that time, and the profile says which time that is.
+    let as_of = profile["numbersAsOf"].as_str().unwrap();
+    let index = server.ok(&format!("/v1/isp/index?country=KE&as_of={as_of}"));
+    let row = index["isps"].as_array().unwrap().iter().find(|row| row["asn"] == 33771).unwrap();
+    for (of_profile, of_index) in [
+        ("rankInCountry", "rank"),
+        ("compositeScore", "compositeScore"),
+        ("blockRate", "blockRate"),
+        ("measurements", "measurements"),
+        ("targets", "targets"),
+        ("blockedDomainCount", "blockedDomains"),
+        ("lastSeen", "lastSeen"),
+    ] {
+        assert_eq!(profile[of_profile], row[of_index], "{of_profile}: {profile} {row}");
+    }
+    assert_eq!(profile["ispsInCountry"], index["ispCount"]);
+    let caveat = profile["caveat"].as_str().unwrap();
+    assert!(caveat.contains("measured on it any more") && !caveat.contains("before the answer"), "{caveat}");
+    let compared = server.ok("/v1/isp/compare?asns=AS33771,AS64500");
+    assert_eq!((&compared["missing"], &compared["isps"][0]["numbersAsOf"]), (&json!(["AS64500"]), &json!(as_of)));
 }
 
 /// Decision what-numbers-mean: the pages of evidence give all blocked measurements that can be looked up, each once, and
