@@ -1,6 +1,7 @@
 //! From measurements to incidents, on every runtime (decisions incident-dates, order-of-data and incident-grades; the
 //! Kenya proof).
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use heliograph_core::engine::time::DAY;
@@ -66,12 +67,39 @@ fn a_made_up_block_becomes_one_incident_and_late_data_amend_it(suite: &Suite) {
     assert_eq!((&incident["status"], &incident["incidentType"]), (&"resolved".into(), &"censorship".into()));
     assert_eq!(incident["affectedAsns"], serde_json::json!(["AS64500", "AS64501"]), "{incident}");
     assert_eq!(incident["blockingMethods"], serde_json::json!(["tls-reset"]), "{incident}");
+    evidence_and_where_the_rest_is(&client, incident["readableId"].as_str().unwrap());
     // Two more days of the block, imported later.
     data::import(&client.admin(), "ooni-observations", "", rows(11..=12, 11..=12, 2).as_bytes());
     let later = wait(&client, COUNTRY, |found| found.iter().any(|one| one["endTime"] == "2024-03-12T21:00:00.000Z"));
     assert_eq!(later.len(), 1, "{later:#?}");
     assert_eq!((&later[0]["hashId"], &later[0]["startTime"]), (&incident["hashId"], &incident["startTime"]));
     assert_eq!(later[0]["endTime"], "2024-03-12T21:00:00.000Z", "{later:#?}");
+}
+
+/// The block was seen 8 times a day on two networks for three days. The pages have some of these measurements, and the
+/// answer says how many and where all are.
+fn evidence_and_where_the_rest_is(client: &Client, id: &str) {
+    let first = client.get(&format!("/data/incidents/{id}/evidence")).expect(200);
+    assert_eq!(first["count"], 48, "{first}");
+    let (mut rows, mut page) = (BTreeSet::new(), first.clone());
+    loop {
+        assert_eq!((&page["count"], &page["listed"]), (&first["count"], &first["listed"]), "{page}");
+        for row in page["evidence"].as_array().unwrap() {
+            assert_ne!(row["asn"], "AS64502", "nothing is blocked there: {row}");
+            assert!(rows.insert(row["id"].as_str().unwrap().to_owned()), "{row}");
+        }
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        page = client.get(&format!("/data/incidents/{id}/evidence?limit=5&cursor={next}")).expect(200);
+    }
+    assert_eq!(first["listed"], rows.len(), "{first}");
+    assert!(!rows.is_empty() && rows.len() < 48, "{first}");
+    assert!(first["note"].as_str().unwrap().contains("`measurements`"), "{first}");
+    let [all] = first["measurements"].as_array().unwrap().as_slice() else { panic!("{first}") };
+    let url = all["url"].as_str().unwrap();
+    let found = client.get(url.get(url.find("/data/").unwrap()..).unwrap()).expect(200);
+    let found = found["measurements"].as_array().unwrap();
+    let blocked = found.iter().filter(|row| row["vote"] == "blocked").filter_map(|row| row["measurements"].as_u64());
+    assert_eq!((blocked.sum::<u64>(), &all["target"]), (48, &SITE.into()), "{found:?}");
 }
 
 fn kenya_2023_is_one_incident(suite: &Suite) {

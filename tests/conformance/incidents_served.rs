@@ -55,6 +55,8 @@ fn evidence_has_the_envelopes_of_both_generations(suite: &Suite) {
     assert_eq!((&body["count"], &body["evidenceCount"]), (&json!(2), &json!(2)));
     let rows = body["evidence"].as_array().unwrap();
     assert_eq!(rows.len(), 2);
+    // It rests on no measurements of this deployment.
+    assert_eq!((&body["listed"], &body["note"], &body["measurements"]), (&json!(2), &Value::Null, &json!([])));
     for row in rows {
         for name in ["id", "source", "kind", "sourceRef", "observedAt", "retrievedAt", "license"] {
             assert!(row[name].is_string(), "{name}: {row}");

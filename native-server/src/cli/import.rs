@@ -164,14 +164,20 @@ fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<b
     }
 }
 
-/// The failure for a file of which nothing could be used and that looks like another kind.
+/// The failure for a file of which nothing could be used and that looks like another kind. A plain list has no format
+/// by which it could be told: without a single domain it is none.
 fn other_kind(kind: ImportKind, file: &Path, counts: &ImportCounts) -> Option<Failure> {
     if counts.lines() == 0 || counts.accepted + counts.duplicate > 0 {
         return None;
     }
     let mut reader = BufReader::new(File::open(file).ok()?);
     let head = Chunker::new(&mut reader, kind.cut(), LOOKED_AT).ok()?.next_chunk().ok()??;
-    let words = looks(&head).words(kind);
+    let words = match looks(&head).words(kind) {
+        words if words.is_empty() && kind == ImportKind::Blocklist => {
+            "none of its lines names a whole domain".to_owned()
+        }
+        words => words,
+    };
     (!words.is_empty()).then(|| Failure::Unreadable(format!("it has no usable row for `{}`: {words}", kind.as_str())))
 }
 
@@ -195,7 +201,7 @@ fn kind_of(file: &Path) -> Option<ImportKind> {
     let head = Chunker::new(&mut reader, cut, LOOKED_AT).ok()?.next_chunk().ok()??;
     match looks(&head) {
         Looks::Like(kind) | Looks::Perhaps(kind) => Some(kind),
-        Looks::Page | Looks::Unknown => None,
+        Looks::Page | Looks::NoText(_) | Looks::Prose | Looks::Unknown => None,
     }
 }
 
@@ -505,6 +511,35 @@ mod tests {
         assert_eq!(list("false_positive_signatures.json"), "false_positive_signatures");
         assert_eq!(list_of(&import(Some("IT"), None), Path::new("aams.csv")), "IT");
         assert_eq!(list_of(&import(Some("IT"), Some("global")), Path::new("aams.csv")), "global");
+    }
+
+    #[test]
+    fn a_file_of_no_kind_fails_and_is_told_as_what_it_looks_like() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, content: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            path
+        };
+        let readme =
+            file("README.md", b"# A tool\n\nThis program says what is blocked.\nRead the pages in docs first.\n");
+        let image = file("a.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\n");
+        let code = file("code.rs", b"fn main() {\n    work();\n}\n");
+        let nothing_usable = ImportCounts { unsupported: 3, ..ImportCounts::default() };
+        let said = |kind: ImportKind, path: &Path| match other_kind(kind, path, &nothing_usable) {
+            Some(Failure::Unreadable(said)) => said,
+            _ => String::new(),
+        };
+        for kind in ImportKind::ALL {
+            assert!(said(kind, &readme).ends_with("it looks like a text for people"), "{}", kind.as_str());
+            assert!(said(kind, &image).ends_with("it looks like an image"), "{}", kind.as_str());
+        }
+        assert!(said(ImportKind::Blocklist, &code).ends_with("none of its lines names a whole domain"));
+        // Measurements of tests that are not read, and a list with an entry, are what they should be.
+        let documents = file("x.jsonl", b"{\"test_name\":\"ndt\",\"test_keys\":{}}\n");
+        assert_eq!(said(ImportKind::OoniMeasurements, &documents), "");
+        let used = ImportCounts { accepted: 1, unsupported: 9, ..ImportCounts::default() };
+        assert!(other_kind(ImportKind::Blocklist, &code, &used).is_none());
     }
 
     #[test]

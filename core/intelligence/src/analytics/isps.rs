@@ -17,6 +17,14 @@ use facts::sentence::{Sentence, Sentences};
 
 pub const CAVEAT: Sentence = Sentence::new("report.networks");
 
+/// The time that the numbers of a profile of the past are about.
+pub fn window_then(until: Timestamp) -> Sentence {
+    Sentence::new("report.window_then").with("until", until)
+}
+
+/// The same for a comparison with such profiles.
+pub const WINDOW_OF_EACH: Sentence = Sentence::new("report.window_of_each");
+
 /// Domains that a profile names, at most.
 const TOP: usize = 20;
 
@@ -296,6 +304,10 @@ pub struct IspProfile {
     /// while any counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     stale_since: Option<String>,
+    /// Where `staleSince` is, the end of that last day: all numbers, the rank too, are of the window before it, and the
+    /// index with `as_of` of this time has the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    numbers_as_of: Option<String>,
 }
 
 /// The profile of a network, from the places where it was measured; `None` if there are none.
@@ -342,14 +354,29 @@ pub fn profile(places: &[&Placed], with_domains: bool) -> Option<IspProfile> {
         first_seen: isp.first_day.map(|day| Timestamp(i64::from(day) * DAY).to_string()),
         last_seen: isp.last_checked.to_string(),
         stale_since: None,
+        numbers_as_of: None,
     })
 }
 
 impl IspProfile {
-    /// Marks the profile as that of the last day with measurements.
-    pub fn of_the_past(mut self, last: Timestamp, at: Timestamp) -> IspProfile {
+    /// Marks the profile as that of the last day with measurements, whose end is given.
+    pub fn of_the_past(mut self, last: Timestamp, until: Timestamp, at: Timestamp) -> IspProfile {
         self.stale_since = world::stale_since(Some(last), 0, at).map(|since| since.to_string());
+        self.numbers_as_of = Some(until.to_string());
         self
+    }
+}
+
+/// The place where a network was measured last, as it was at the end of that day.
+pub struct LastPlace {
+    pub until: Timestamp,
+    pub place: Placed,
+}
+
+impl LastPlace {
+    pub fn profile(&self, with_domains: bool, at: Timestamp) -> Option<IspProfile> {
+        let profile = profile(&[&self.place], with_domains)?;
+        Some(profile.of_the_past(self.place.isp.last_checked, self.until, at))
     }
 }
 
@@ -360,29 +387,33 @@ pub struct Comparison {
     count: usize,
     asns: Vec<String>,
     isps: Vec<IspProfile>,
-    /// Requested networks without measurements.
+    /// Requested networks that were never measured.
     missing: Vec<String>,
-    /// Domains that all the other networks block; empty when fewer than two have measurements.
+    /// Domains that all networks block on which anything is measured of late; empty with fewer than two of these.
     shared_blocked_domains: Vec<String>,
 }
 
-/// Compares networks, in the order of the request.
-pub fn compare(asns: &[u32], places: &[Placed]) -> Comparison {
+/// Compares networks, in the order of the request. `last` has those that are measured no more.
+pub fn compare(asns: &[u32], places: &[Placed], last: &[LastPlace], at: Timestamp) -> Comparison {
     let label = |asn: &u32| format!("AS{asn}");
     let of = |asn: u32| places.iter().filter(move |placed| placed.isp.asn == asn).collect::<Vec<&Placed>>();
-    let found: Vec<u32> = asns.iter().copied().filter(|asn| !of(*asn).is_empty()).collect();
+    let present: Vec<u32> = asns.iter().copied().filter(|asn| !of(*asn).is_empty()).collect();
+    let past = |asn: &u32| last.iter().find(|last| last.place.isp.asn == *asn);
     let mut shared: Option<BTreeSet<String>> = None;
     // A single network shares nothing.
-    for asn in found.iter().filter(|_| found.len() > 1) {
+    for asn in present.iter().filter(|_| present.len() > 1) {
         let blocked: BTreeSet<String> =
             of(*asn).iter().flat_map(|placed| &placed.isp.blocks).map(|block| block.domain.clone()).collect();
         shared = Some(shared.map_or(blocked.clone(), |before| &before & &blocked));
     }
+    let one = |asn: &u32| profile(&of(*asn), false).or_else(|| past(asn)?.profile(false, at));
+    let isps: Vec<IspProfile> = asns.iter().filter_map(one).collect();
+    let is_known = |asn: &&u32| present.contains(asn) || past(asn).is_some();
     Comparison {
-        count: found.len(),
+        count: isps.len(),
         asns: asns.iter().map(label).collect(),
-        isps: found.iter().filter_map(|asn| profile(&of(*asn), false)).collect(),
-        missing: asns.iter().filter(|asn| !found.contains(asn)).map(label).collect(),
+        isps,
+        missing: asns.iter().filter(|asn| !is_known(asn)).map(label).collect(),
         shared_blocked_domains: shared.unwrap_or_default().into_iter().collect(),
     }
 }
@@ -433,11 +464,25 @@ mod tests {
         let place = |isp: Isp| Placed::among("NO", isp.clone(), &[isp.asn]);
         let a = place(isp(1, 1.0, &[("a.example", "NEWS"), ("b.example", "NEWS")]));
         let b = place(isp(2, 1.0, &[("b.example", "NEWS"), ("c.example", "NEWS")]));
-        let both = compare(&[2, 3, 1], &[a, b]);
+        let both = compare(&[2, 3, 1], &[a, b], &[], Timestamp(0));
         assert_eq!(
             (both.count, both.missing, both.shared_blocked_domains),
             (2, vec!["AS3".into()], vec!["b.example".into()])
         );
         assert_eq!(both.isps.iter().map(|isp| isp.asn).collect::<Vec<_>>(), [2, 1]);
+    }
+
+    #[test]
+    fn a_network_of_the_past_is_compared_as_of_its_last_day_and_shares_nothing_now() {
+        let place = |isp: Isp| Placed::among("NO", isp.clone(), &[isp.asn]);
+        let now = [1, 2].map(|asn| place(isp(asn, 1.0, &[("a.example", "NEWS"), ("b.example", "NEWS")])));
+        let until = Timestamp::end_of_day(19_000);
+        let then = LastPlace { until, place: place(isp(3, 1.0, &[("c.example", "NEWS")])) };
+        let all = compare(&[3, 1, 2, 4], &now, &[then], Timestamp::end_of_day(20_000));
+        assert_eq!((all.count, all.missing), (3, vec!["AS4".to_owned()]));
+        assert_eq!(all.shared_blocked_domains, ["a.example", "b.example"]);
+        let told: Vec<_> = all.isps.iter().map(|isp| (isp.asn, isp.numbers_as_of.clone())).collect();
+        assert_eq!(told, [(3, Some(until.to_string())), (1, None), (2, None)]);
+        assert!(all.isps.iter().all(|isp| isp.numbers_as_of.is_some() == isp.stale_since.is_some()));
     }
 }

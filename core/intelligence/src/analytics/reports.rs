@@ -220,11 +220,18 @@ pub struct Notes {
     caveat: Sentence,
     /// What the body says beside the caveat. Both are members of one object.
     body: Sentences,
+    /// The time that the numbers are about.
+    window: Sentence,
 }
 
 impl Notes {
     pub fn new(caveat: Sentence, body: Sentences) -> Notes {
-        Notes { caveat, body }
+        Notes { caveat, body, window: WINDOW }
+    }
+
+    /// The same for numbers that are not about the time before the answer, or not all of them.
+    pub fn about(self, window: Sentence) -> Notes {
+        Notes { window, ..self }
     }
 }
 
@@ -262,7 +269,7 @@ pub fn snake<T: Serialize>(
 /// Apart from the body, so that it is compiled once and not for every type of body.
 fn around_snake(asked: &ReportQuestion<'_>, world: &World, stamp: Stamp, notes: Notes) -> Result<Rendered> {
     let Stamp { license, source_licenses, generated, as_of } = stamp;
-    let said = caveat(notes.caveat);
+    let said = [notes.caveat, notes.window];
     let facts = chosen(asked, world);
     let measurements = facts.iter().map(|facts| facts.recent).sum();
     let reason = (measurements == 0).then_some(NOTHING);
@@ -300,7 +307,7 @@ pub fn camel<T: Serialize>(
 
 /// Like [`around_snake`], for names in camel case.
 fn around_camel(stamp: Stamp, notes: Notes) -> Result<Rendered> {
-    let said = caveat(notes.caveat);
+    let said = [notes.caveat, notes.window];
     let Stamp { license, source_licenses, generated, as_of } = stamp;
     Rendered::json(&CamelAnswer {
         body: (),

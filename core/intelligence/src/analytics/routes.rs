@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::facts::{DecidedSite, Facts, Isp, categorise};
+use super::isps::LastPlace;
 use super::reports::{self, MAX_AGE, Notes, ReportQuestion, Stamp, Table, World};
 use super::store::{CategoriesOf, FactsAt, IspsByNumber, IspsOf, Placed};
 use super::tabular::{self, generated, wants_csv};
@@ -264,11 +265,12 @@ fn networks<T: Serialize>(
     asked: &ReportQuestion<'_>,
     sources: Vec<SourceSummary>,
     table: &Table,
-    (body, said): (T, Sentences),
+    body: T,
+    notes: Notes,
 ) -> Result<Response> {
     let at = cx.as_of()?;
     let stamp = Stamp::new(sources, generated(cx, at), at);
-    respond(cx, reports::camel(asked, stamp, Notes::new(isps::CAVEAT, said), table, body)?, at)
+    respond(cx, reports::camel(asked, stamp, notes, table, body)?, at)
 }
 
 pub async fn isp_index(cx: Cx) -> Result<Response> {
@@ -289,7 +291,7 @@ pub async fn isp_index(cx: Cx) -> Result<Response> {
     let Facts { sources, newest, recent, .. } = facts.unwrap_or_default();
     let body = isps::index(country.code, isps, (newest, recent), at.unwrap_or(cx.now()));
     let said = Sentences::new().with("reason", &body.reason);
-    networks(&cx, &asked, sources, &isps::TABLE, (body, said))
+    networks(&cx, &asked, sources, &isps::TABLE, body, Notes::new(isps::CAVEAT, said))
 }
 
 /// Networks with these numbers, in every country where they were measured.
@@ -309,8 +311,9 @@ async fn places(cx: &Cx, asns: &[u32]) -> Result<(Vec<SourceSummary>, Vec<Placed
     Ok((sources, found))
 }
 
-/// For a network without measurements inside the window: the place where it was measured last, as it was then.
-async fn last_places(cx: &Cx, asn: u32) -> Result<(Vec<SourceSummary>, Vec<Placed>)> {
+/// For a network without measurements inside the window: the place where it was measured last, as it was at the end of
+/// that day. It is computed as the index with `as_of` of that time is.
+async fn last_place(cx: &Cx, asn: u32) -> Result<Option<(Vec<SourceSummary>, LastPlace)>> {
     let codes = runtime::query(&*cx.rt, reference::actor().name, &CountriesOf { asn }).await?;
     let until = cx.as_of()?;
     let mut last: Option<(u32, String)> = None;
@@ -318,35 +321,31 @@ async fn last_places(cx: &Cx, asn: u32) -> Result<(Vec<SourceSummary>, Vec<Place
         let heard = runtime::query(&*cx.rt, code.clone(), &LastHeard { asn, until }).await?;
         last = last.max(heard.map(|day| (day, code)));
     }
-    let (mut sources, mut found) = (Vec::new(), Vec::new());
-    let Some((day, code)) = last else { return Ok((sources, found)) };
-    for (facts, _, mut isps) in ask(cx, BTreeSet::from([code]), Timestamp::end_of_day(day)).await? {
-        isps.sort_by(isps::order);
-        let ranked: Vec<u32> = isps.iter().map(|isp| isp.asn).collect();
-        let of = isps.into_iter().filter(|isp| isp.asn == asn);
-        found.extend(of.map(|isp| Placed::among(&facts.country, isp, &ranked)));
-        sources.extend(facts.sources);
-    }
-    Ok((sources, found))
+    let Some((day, code)) = last else { return Ok(None) };
+    // Of a day that is not over when the question is, only what came before counts.
+    let end = Timestamp::end_of_day(day);
+    let until = until.map_or(end, |until| until.min(end));
+    let Some((facts, _, mut isps)) = ask(cx, BTreeSet::from([code]), until).await?.pop() else { return Ok(None) };
+    isps.sort_by(isps::order);
+    let ranked: Vec<u32> = isps.iter().map(|isp| isp.asn).collect();
+    let of = isps.into_iter().find(|isp| isp.asn == asn);
+    Ok(of.map(|isp| (facts.sources, LastPlace { until, place: Placed::among(&facts.country, isp, &ranked) })))
 }
 
 pub async fn isp_profile(cx: Cx) -> Result<Response> {
     let asn = isps::number(cx.path("asn")?)?;
-    let (mut sources, mut found) = Box::pin(places(&cx, &[asn])).await?;
-    let is_past = found.is_empty();
-    if is_past {
-        (sources, found) = Box::pin(last_places(&cx, asn)).await?;
-    }
-    let places: Vec<&Placed> = found.iter().collect();
-    let nothing = || Error::not_found(format!("Nothing was ever measured on AS{asn} before the time of this answer."));
-    let mut body = isps::profile(&places, true).ok_or_else(nothing)?;
-    if is_past {
-        let last = found.iter().map(|placed| placed.isp.last_checked).max().unwrap_or_default();
-        body = body.of_the_past(last, cx.as_of()?.unwrap_or_else(|| cx.now()));
-    }
     let label = format!("AS{asn}");
     let asked = ReportQuestion { name: "isp", parameter: Some(&label), csv: wants_csv(&cx)? };
-    networks(&cx, &asked, sources, &isps::PROFILE_TABLE, (body, Sentences::new()))
+    let (sources, found) = Box::pin(places(&cx, &[asn])).await?;
+    let places: Vec<&Placed> = found.iter().collect();
+    if let Some(body) = isps::profile(&places, true) {
+        return networks(&cx, &asked, sources, &isps::PROFILE_TABLE, body, Notes::from(isps::CAVEAT));
+    }
+    let nothing = || Error::not_found(format!("Nothing was ever measured on AS{asn} before the time of this answer."));
+    let (sources, last) = Box::pin(last_place(&cx, asn)).await?.ok_or_else(nothing)?;
+    let body = last.profile(true, cx.as_of()?.unwrap_or_else(|| cx.now())).ok_or_else(nothing)?;
+    let notes = Notes::from(isps::CAVEAT).about(isps::window_then(last.until));
+    networks(&cx, &asked, sources, &isps::PROFILE_TABLE, body, notes)
 }
 
 pub async fn isp_worst(cx: Cx) -> Result<Response> {
@@ -368,10 +367,19 @@ pub async fn isp_compare(cx: Cx) -> Result<Response> {
         let (least, most) = (COMPARED.start(), COMPARED.end());
         return Err(Error::bad_request(format!("`asns` takes {least} to {most} different networks.")));
     }
-    let (sources, found) = Box::pin(places(&cx, &asns)).await?;
+    let (mut sources, found) = Box::pin(places(&cx, &asns)).await?;
     let asked = ReportQuestion { name: "isps", parameter: None, csv: wants_csv(&cx)? };
-    let body = isps::compare(&asns, &found);
-    networks(&cx, &asked, sources, &isps::COMPARE_TABLE, (body, Sentences::new()))
+    let mut last = Vec::new();
+    for asn in asns.iter().filter(|asn| !found.iter().any(|placed| placed.isp.asn == **asn)) {
+        if let Some((of, place)) = Box::pin(last_place(&cx, *asn)).await? {
+            sources.extend(of);
+            last.push(place);
+        }
+    }
+    let body = isps::compare(&asns, &found, &last, cx.as_of()?.unwrap_or_else(|| cx.now()));
+    let notes = Notes::from(isps::CAVEAT);
+    let notes = if last.is_empty() { notes } else { notes.about(isps::WINDOW_OF_EACH) };
+    networks(&cx, &asked, sources, &isps::COMPARE_TABLE, body, notes)
 }
 
 pub async fn topic_index(cx: Cx) -> Result<Response> {

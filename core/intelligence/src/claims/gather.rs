@@ -1,6 +1,8 @@
 //! What measurements, lists and incidents say about a claim.
 
 use super::*;
+use crate::country::routes::answer::Question;
+use crate::country::routes::leads::{self, Answered, Leads};
 
 /// A claim that something is over is looked at so long after the day that it names, in microseconds: an end shows when
 /// enough clear votes have followed (decision one-probability).
@@ -35,6 +37,8 @@ pub struct CheckedClaim<'c> {
     pub bearing: Bearing,
     /// Where nothing is known of the period: the newest incident before it.
     pub earlier: Option<Incident>,
+    /// Where nothing is known of now: what the answer of a check leads on to.
+    pub leads: Leads,
     pub decided_days: u32,
     /// Where the verdict rests on platforms of social media.
     pub platforms: Option<BlockedOfDecided>,
@@ -162,6 +166,7 @@ impl<'c> Claimed<'c> {
             incidents,
             bearing,
             earlier: None,
+            leads: Leads::default(),
             decided_days: findings.decided_days,
             platforms: None,
             judgement,
@@ -173,11 +178,22 @@ impl<'c> Claimed<'c> {
         };
         found.count_networks().await?;
         found.compare();
-        if found.judgement.why == Why::Nothing {
+        if found.judgement.why == Why::Nothing && self.reading.when.is_none() {
+            found.leads = self.leads().await?;
+        }
+        if found.judgement.why == Why::Nothing && found.leads.latest_incident.is_none() {
             let before = Period { since: None, to: self.period.from, ..self.period };
             found.earlier = sources::incidents_of(&self, before).await?.into_iter().max_by_key(Incident::start);
         }
         Ok(found)
+    }
+
+    /// What a check of the subject leads on to.
+    async fn leads(&self) -> Result<Leads> {
+        let Topic::Subject(subject) = self.topic else { return Ok(Leads::default()) };
+        let question = Question::new(self.country.code, None, false)?;
+        let asked = [Answered { subject, state: State::Unknown, also: self.topic.names() }];
+        Ok(leads::of(self.rt, &question, &asked).await?.pop().unwrap_or_default())
     }
 
     fn weigh_incidents(&self, findings: &mut Findings, bearing: &Bearing) {

@@ -208,26 +208,21 @@ fn recorded(found: &CheckedClaim<'_>, measured: Option<Said>) -> Option<Said> {
     Some(and(said, more))
 }
 
-/// Nothing counts; what is too old to count is said. Of now, the platform that a site is part of, and the latest
-/// incident about either.
+/// Nothing counts; what is too old to count is said, with what a check of the same subject leads on to.
 fn nothing(found: &CheckedClaim<'_>, now: Timestamp) -> Said {
     let (mut said, dated) = (about("claim.nothing", found, now), found.claim.reading.when.is_some());
     if let Some((_, detection)) = &found.detection {
         match uncounted(detection) {
             _ if !dated && detection.stale_since.is_some() => said = sentence(detection, found.claim.country.code),
-            Some(list) => return about("claim.listed", found, now).with("list", list),
+            Some(list) => said = about("claim.listed", found, now).with("list", list),
             None => {}
         }
     }
-    if let Some(platform) = Platform::by_domain(found.claim.topic.name()).filter(|_| !dated) {
-        said = Said::new("check.platform").with("platform", platform.label).with("summary", said);
+    let then = |said: Said, more: Said| Said::new("claim.then").with("said", said).with("more", more);
+    if let Some(led) = found.leads.after(said.clone()).into_iter().reduce(then) {
+        said = led;
     }
-    let Some(incident) = found.earlier.as_ref().filter(|_| !dated) else {
-        return with(said, "claim.earlier_incident", found.earlier.as_ref());
-    };
-    let latest = Said::new("check.latest_incident").with("incident", incident.id.to_string());
-    let latest = latest.with("summary", incidents::sentence(incident));
-    and(said, Said::new("claim.earlier_incident").with("incident", latest))
+    with(said, "claim.earlier_incident", found.earlier.as_ref())
 }
 
 /// The incident whose confidence the answer gives. One that goes by another name is said to include the topic.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::*;
+use crate::country::routes::leads::{IncidentLead, PlatformLead};
 use crate::incidents::{EvidenceOf, IncidentBody};
 use crate::reference::{ListedPlatforms, Names};
 use engine::http::{Cx, Param, Response, Route, handler};
@@ -192,6 +193,12 @@ struct TopicBody {
     confidence: f64,
     contradicted: bool,
     reason: Said,
+    /// The platform that the subject belongs to, where nothing is known of now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    platform: Option<PlatformLead>,
+    /// The latest incident about the subject or its platform in the country, where nothing is known of now.
+    #[serde(rename = "latestIncident", skip_serializing_if = "Option::is_none")]
+    latest_incident: Option<IncidentLead>,
     sentences: Sentences,
 }
 
@@ -209,6 +216,8 @@ impl TopicBody {
             contradicted: judgement.contradicted,
             sentences: Sentences::new().with("reason", &reason),
             reason,
+            platform: found.leads.platform.clone(),
+            latest_incident: found.leads.latest_incident.clone(),
         }
     }
 }

@@ -92,11 +92,15 @@ impl Slots<'_> {
 
     fn senses(&mut self) {
         let text = self.text;
-        for (at, length, sense) in stance::spans(text.words) {
+        let senses = stance::spans(text.words);
+        for (at, length, sense) in senses.iter().copied() {
             // "At work" is a place; beside some words a denial says how many or why.
             let place = text.is(at, "work") && text.was(at, 1, "at");
             let telling = sense == Sense::Aside && (at..at + length).any(|at| text.of_list(at, "slots.telling"));
-            if !(place || telling) {
+            // "..., said nobody": a denial with nothing behind it that it denies. It may be of all that was said.
+            let denied = || senses.iter().any(|(other, _, sense)| *other > at && !sense.negates());
+            let alone = sense == Sense::Not && text.matches(at, "slots.nobody").is_some() && !denied();
+            if !(place || telling || alone) {
                 self.fill(at, length);
             }
         }

@@ -74,7 +74,7 @@ impl Sense {
         self.is_bad() || matches!(self, Sense::Good | Sense::Over)
     }
 
-    fn negates(self) -> bool {
+    pub fn negates(self) -> bool {
         matches!(self, Sense::Not | Sense::Denies | Sense::Ceases)
     }
 }

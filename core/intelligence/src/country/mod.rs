@@ -101,7 +101,7 @@ pub use summary::{CountMeasurements, HistoryDay, LastHeard, ReadMeasuredDays, Re
 pub(crate) use summary::{first_days, latest, listed, summary, verdicts_and_summary};
 pub(crate) use tables::LISTS_EPOCH;
 pub use tables::{Catalogue, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
-pub use witnesses::{WitnessPage, WitnessPlace};
+pub use witnesses::{CountWitnesses, WitnessPage, WitnessPlace};
 
 use engine::actor::{Entry, operation, query};
 
@@ -152,5 +152,6 @@ pub const ENTRIES: &[Entry] = &[
     query::<CountMeasurements>(),
     query::<LastHeard>(),
     query::<WitnessPage>(),
+    query::<CountWitnesses>(),
     query::<Dump>(),
 ];

@@ -20,7 +20,58 @@ pub enum Looks {
     Perhaps(ImportKind),
     /// A page of a web site, mostly an error page in place of the file.
     Page,
+    /// No text at all, with what it is in words.
+    NoText(&'static str),
+    /// A text for people, such as a README.
+    Prose,
     Unknown,
+}
+
+/// How files of other formats begin, and what they are.
+const BEGINNINGS: [(&[u8], &str); 11] = [
+    (b"\x89PNG", "an image"),
+    (b"\xff\xd8\xff", "an image"),
+    (b"GIF89a", "an image"),
+    (b"II*\0", "an image"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive, which must be unpacked first"),
+    (b"BZh91AY", "a bzip2 archive, which must be unpacked first"),
+    (b"\xfd7zXZ", "an xz archive, which must be unpacked first"),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive, which must be unpacked first"),
+    (b"\xff\xfe", "a text in UTF-16, which must be saved as UTF-8 first"),
+    (b"\xfe\xff", "a text in UTF-16, which must be saved as UTF-8 first"),
+];
+
+/// Readers inflate this by themselves.
+const GZIP: &[u8] = b"\x1f\x8b";
+
+/// Bytes that are looked at, and the part of control characters that no text has. A text may have single ones.
+const BYTES: usize = 4 << 10;
+const CONTROLS: usize = 16;
+
+/// A line of so many words is no row of a list. A text has most of its lines so: of those looked at, at least half.
+const WORDS_OF_PROSE: usize = 5;
+const LINES_OF_PROSE: usize = 40;
+
+/// What data are that are no text.
+fn no_text(data: &[u8]) -> Option<&'static str> {
+    let known = BEGINNINGS.iter().find(|(beginning, _)| data.starts_with(beginning)).map(|(_, what)| *what);
+    let head = data.get(..BYTES).unwrap_or(data);
+    let controls = head.iter().filter(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()).count();
+    known.or_else(|| (controls * CONTROLS > head.len()).then_some("binary data"))
+}
+
+/// Whether most lines are sentences. Rows of tables have separators instead of spaces.
+fn is_prose<'a>(lines: impl Iterator<Item = &'a [u8]>) -> bool {
+    let lines = lines.filter(|line| !line.is_empty()).take(LINES_OF_PROSE);
+    let (mut all, mut prose) = (0, 0);
+    for line in lines {
+        let words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).count();
+        let table = line.iter().filter(|byte| matches!(byte, b',' | b';' | b'\t')).count() >= words;
+        all += 1;
+        prose += usize::from(words >= WORDS_OF_PROSE && !table);
+    }
+    prose > 0 && prose * 2 >= all
 }
 
 /// Bytes in which a first line is searched for.
@@ -28,7 +79,20 @@ const HEAD: usize = 256 << 10;
 
 /// Looks at the beginning of some data, which must be inflated.
 pub fn looks(data: &[u8]) -> Looks {
+    if data.starts_with(GZIP) {
+        return Looks::Unknown;
+    }
+    if let Some(what) = no_text(data) {
+        return Looks::NoText(what);
+    }
     let data = strip_bom(data);
+    match in_text(data) {
+        Looks::Unknown if is_prose(data.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii)) => Looks::Prose,
+        found => found,
+    }
+}
+
+fn in_text(data: &[u8]) -> Looks {
     let mut lines = data.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let Some(line) = lines.find(|line| !line.is_empty() && !line.starts_with(b"#")) else { return Looks::Unknown };
     if json::begins(line) {
@@ -50,8 +114,8 @@ impl Looks {
     pub fn contradict(self, kind: ImportKind) -> bool {
         match self {
             Looks::Like(other) => other != kind,
-            Looks::Page => true,
-            Looks::Perhaps(_) | Looks::Unknown => false,
+            Looks::Page | Looks::NoText(_) => true,
+            Looks::Perhaps(_) | Looks::Prose | Looks::Unknown => false,
         }
     }
 
@@ -62,6 +126,8 @@ impl Looks {
                 format!("it looks like `{}`", other.as_str())
             }
             Looks::Page => "it looks like a page of a web site".to_owned(),
+            Looks::NoText(what) => format!("it looks like {what}"),
+            Looks::Prose => "it looks like a text for people".to_owned(),
             _ => String::new(),
         }
     }
@@ -158,9 +224,26 @@ mod tests {
             ("<!doctype html>\n<html>", Looks::Page),
             ("nothing that anybody knows\n", Looks::Unknown),
             ("", Looks::Unknown),
-            ("\u{0}\u{1}\u{2}", Looks::Unknown),
+            ("# A tool\n\nThis is a tool that says what is blocked.\nIt is free for all to use.\n", Looks::Prose),
+            (
+                "# Sites that the court had blocked in the year 2020\n# in alphabetical order\none.example\n",
+                Looks::Perhaps(K::Blocklist),
+            ),
+            ("\u{0}\u{1}\u{2}", Looks::NoText("binary data")),
+            ("%PDF-1.7\n", Looks::NoText("a PDF document")),
         ] {
             assert_eq!(looks(text.as_bytes()), looks_like, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_of_no_kind_and_a_text_is_named() {
+        let image = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n\xff\xfe";
+        for kind in ImportKind::ALL {
+            assert!(looks(image).contradict(kind), "{}", kind.as_str());
+            assert_eq!(looks(image).words(kind), "it looks like an image");
+            let text = looks(b"This file says in some sentences what the others are for.\n");
+            assert_eq!(text.words(kind), "it looks like a text for people");
         }
     }
 }

@@ -60,7 +60,8 @@ pub use model::{
     Severity, Status, hash_id,
 };
 pub use query::{
-    Beginnings, Changed, EvidenceOf, Filter, FindIncident, LatestAbout, ReadChanges, Select, Selected, VersionOf,
+    Beginnings, Changed, EvidenceOf, Filter, FindIncident, LatestAbout, LatestAboutEach, ReadChanges, Select, Selected,
+    VersionOf,
 };
 pub use record::{MAX_REPORTS, Record, ReportEvent, outage};
 pub use routes::{ROUTES, admin, dispute};
@@ -88,6 +89,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<query::Domains>(),
     query::<query::LastChange>(),
     query::<LatestAbout>(),
+    query::<LatestAboutEach>(),
     query::<Beginnings>(),
     operation::<disputes::File>(),
     operation::<disputes::Resolve>(),

@@ -308,6 +308,20 @@ impl Query for LatestAbout {
     }
 }
 
+/// Asks several such questions.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LatestAboutEach(pub Vec<LatestAbout>);
+
+impl Query for LatestAboutEach {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "latest_about_each";
+    type Reply = Vec<Option<Incident>>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<Option<Incident>>> {
+        self.0.into_iter().map(|asked| asked.run(view)).collect()
+    }
+}
+
 /// Asks for the same page in the form in which answers contain it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadListing(pub Select);

@@ -17,8 +17,8 @@ mod targets;
 pub use fingerprints::{AddFingerprints, FingerprintSet, fingerprint_lines, fingerprints};
 pub use inform::{Announce, AnnounceEvents, CountriesOf, DropReference, Inform, Interested, Reference, ReferenceEpoch};
 pub use targets::{
-    AddTargets, ListedOwner, ListedPlatforms, ListedTarget, Owner, TargetList, label, owner, platform, platforms,
-    read as read_targets, subject,
+    AddTargets, ListedOwner, ListedPlatforms, ListedTarget, Owner, TargetList, label, owner, owners, platform,
+    platforms, read as read_targets, subject,
 };
 
 use std::collections::BTreeMap;

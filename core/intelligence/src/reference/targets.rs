@@ -256,20 +256,44 @@ impl Query for ListedOwner {
     }
 }
 
+/// The platform of the project that a subject belongs to.
+fn own_owner(subject: &Subject) -> Option<Owner> {
+    let (platform, role) = Platform::by_key(&subject.name)?;
+    Some(Owner { platform: platform.into(), role: Some(role.name), essential: role.essential })
+}
+
+/// A platform of a target list, as the owner of a subject.
+fn listed_owner(platform: Tracked, subject: &Subject) -> Owner {
+    let essential = platform.roles.iter().any(|role| role.key == subject.name && role.essential);
+    Owner { platform, role: None, essential }
+}
+
 /// The platform that a subject belongs to; `None` if the subject is a platform itself or a site on its own.
 pub async fn owner(rt: &dyn Runtime, subject: &Subject) -> Result<Option<Owner>> {
     if subject.service {
         return Ok(None);
     }
-    if let Some((platform, role)) = Platform::by_key(&subject.name) {
-        return Ok(Some(Owner { platform: platform.into(), role: Some(role.name), essential: role.essential }));
+    if let Some(own) = own_owner(subject) {
+        return Ok(Some(own));
     }
     let key = subject.name.clone();
     let listed = runtime::query(rt, actor().name, &ListedOwner { key }).await?;
-    Ok(listed.map(|platform| {
-        let essential = platform.roles.iter().any(|role| role.key == subject.name && role.essential);
-        Owner { platform, role: None, essential }
-    }))
+    Ok(listed.map(|platform| listed_owner(platform, subject)))
+}
+
+/// Like [`owner`] for several subjects, with at most one question.
+pub async fn owners(rt: &dyn Runtime, subjects: &[&Subject]) -> Result<Vec<Option<Owner>>> {
+    if let [subject] = subjects {
+        return Ok(vec![owner(rt, subject).await?]);
+    }
+    let asked = subjects.iter().any(|subject| !subject.service && own_owner(subject).is_none());
+    let listed = if asked { runtime::query(rt, actor().name, &ListedPlatforms).await? } else { Vec::new() };
+    let of_list = |subject: &Subject| listed.iter().find(|platform| platform.has(&subject.name)).cloned();
+    let of = |subject: &&Subject| match subject.service {
+        true => None,
+        false => own_owner(subject).or_else(|| Some(listed_owner(of_list(subject)?, subject))),
+    };
+    Ok(subjects.iter().map(of).collect())
 }
 
 /// Like [`Subject::parse`], but also knows the services of target lists.

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::tables::{NETWORKS, NetworkRow, WITNESSES, WitnessRow};
+use super::super::tables::{NETWORKS, NetworkRow, WitnessRow};
+use super::super::witnesses;
 use super::lasting::{self, Lasting};
 use crate::incidents::{AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, Severity, Status, Unknown};
 use crate::{Result, Timestamp};
 use engine::actor::View;
-use engine::kv::Direction;
 use engine::number::round;
 use engine::time::{DAY, HOUR};
 use facts::change::combine::{Combined, INTERNET, MeasuredEvent, is_narrow, is_national, is_platform, tracked};
@@ -475,7 +475,10 @@ fn reported(view: &View<'_>, event: &Event) -> EvidenceRow {
     }
 }
 
-/// At most `room` measurements of one network and series, spread over time.
+/// Days after a chosen one that are looked at too, where nothing says blocked on that day: a block may spare the weekend.
+const DAYS_AFTER: u32 = 3;
+
+/// At most `room` blocked measurements of one network and series, spread over time.
 fn witnesses(view: &View<'_>, target: &str, network: &Affected, room: usize) -> Result<Vec<EvidenceRow>> {
     let day = |hour: i64| u32::try_from(hour.div_euclid(24)).unwrap_or(0);
     let (first, last) = (day(network.first), day(network.last));
@@ -488,20 +491,24 @@ fn witnesses(view: &View<'_>, target: &str, network: &Affected, room: usize) -> 
     }
     let counts = techniques(&network.techniques);
     let signal = signal_type(national::techniques(std::iter::once(&counts)).first().copied());
-    let mut rows = Vec::new();
-    for day in days {
-        let cells = WITNESSES.prefix(&(target.to_owned(), day, network.asn));
-        for ((.., source), witnesses) in WITNESSES.scan(view, &cells, Direction::Ascending, 8)? {
-            let Some(source) = Source::from_code(source) else { continue };
-            let cell = (day, network.asn);
-            let Some(row) = witnesses.0.iter().find_map(|one| witness(view, target, cell, source, one)) else {
-                continue;
-            };
-            rows.push(EvidenceRow {
+    let (mut rows, mut looked) = (Vec::new(), BTreeSet::new());
+    for chosen in days {
+        for day in chosen..=chosen.saturating_add(DAYS_AFTER).min(last) {
+            if !looked.insert(day) {
+                break;
+            }
+            let found = witnesses::blocked_on(view, target, (day, network.asn))?;
+            let found =
+                found.iter().filter_map(|(source, one)| witness(view, target, (day, network.asn), *source, one));
+            let before = rows.len();
+            rows.extend(found.map(|row| EvidenceRow {
                 signal_type: Some(signal.to_owned()),
                 confidence: round(network.probability),
                 ..row
-            });
+            }));
+            if rows.len() > before {
+                break;
+            }
         }
     }
     rows.truncate(room);

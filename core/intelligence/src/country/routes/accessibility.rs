@@ -101,18 +101,19 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let domains = request.domains.ok_or_else(|| Error::bad_request("`domains` is required."))?;
     let subjects = input::subjects(&cx, &domains, "domains").await?;
     let question = SubjectQuestion::new(country, input::time(request.as_of.as_deref())?, false)?;
-    let answers = question.ask_briefly(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
-    let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
+    let each = subjects.iter().map(|(_, subject)| subject.clone()).collect();
+    let answers = leads::ask_each(&*cx.rt, &question, each).await?;
+    let licences: Vec<String> = answers.iter().flat_map(|(answer, _)| answer.licences.clone()).collect();
     let now = cx.now();
     // A client finds its rows by the words in which it asked. A domain that it wrote in two ways has two rows.
     let asked = subjects
         .into_iter()
         .zip(answers)
         .flat_map(|((names, _), answer)| names.into_iter().map(move |name| (name, answer.clone())));
-    let asked: Vec<(String, Detection)> = asked.collect();
-    let summary = StatusCounts::count(asked.iter().map(|(_, answer)| answer));
+    let asked: Vec<(String, (Detection, Leads))> = asked.collect();
+    let summary = StatusCounts::count(asked.iter().map(|(_, (answer, _))| answer));
     let results: Vec<CheckBody> =
-        asked.into_iter().map(|(domain, answer)| body(&question, domain, answer, Leads::default(), now)).collect();
+        asked.into_iter().map(|(domain, (answer, leads))| body(&question, domain, answer, leads, now)).collect();
     Response::json(&BatchBody {
         country: question.code.clone(),
         country_name: question.name.clone(),

@@ -40,11 +40,10 @@ pub struct AnswerBody {
     networks_tested: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// The platform that the subject belongs to. Not in answers about many subjects.
+    /// The platform that the subject belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     platform: Option<PlatformLead>,
-    /// The latest incident about the subject or its platform in this country, if the status is unknown. Not in answers
-    /// about many subjects.
+    /// The latest incident about the subject or its platform in this country, if the status is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     latest_incident: Option<IncidentLead>,
     /// The answer in one sentence, followed by sentences about the platform and the latest incident if there are any.
@@ -123,11 +122,9 @@ impl SubjectQuestion {
         self.answers(rt, subjects, true).await
     }
 
-    /// One answer about one subject, without networks and explanation.
-    pub async fn glance(&self, rt: &dyn Runtime, subject: Subject) -> Result<Detection> {
-        let brief = SubjectQuestion { code: self.code.clone(), name: self.name.clone(), explain: false, ..*self };
-        let answer = brief.answers(rt, vec![subject], true).await?.pop();
-        answer.ok_or_else(|| crate::Error::internal("no answer to one question"))
+    /// The same question without explanations.
+    pub fn without_explanation(&self) -> SubjectQuestion {
+        SubjectQuestion { code: self.code.clone(), name: self.name.clone(), explain: false, ..*self }
     }
 
     /// One answer per subject, in order. `brief` leaves networks out.

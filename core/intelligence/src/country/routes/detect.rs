@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::{AnswerBody, StatusCounts, SubjectQuestion, license};
 use super::input;
-use super::leads::{self, Leads};
-use crate::country::{AttestationEvidence, Detection, NetworkAnswer, RoleAnswer, State};
+use super::leads::{self, IncidentLead, Leads, PlatformLead};
+use crate::country::{AttestationEvidence, Detection, NetworkAnswer, RoleAnswer, State, sentence};
 use crate::{Result, reference};
 use engine::http::{COUNTRY_PATTERN, Caller, Cx, Response};
 use engine::number::round;
+use facts::sentence::{self, Sentences};
 use facts::verdict::constants::INTERVAL;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -181,7 +182,42 @@ pub struct BatchResult {
     confidence: f64,
     evidence_count: u32,
     last_checked: String,
+    /// When the newest measurement became too old to count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale_since: Option<String>,
     listed: bool,
+    /// The platform that the target belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    platform: Option<PlatformLead>,
+    /// The latest incident about the target or its platform in this country, if the status is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latest_incident: Option<IncidentLead>,
+    /// The answer in one sentence, followed by sentences about the platform and the latest incident if there are any.
+    summary: String,
+    /// The codes of the sentences of `summary`.
+    sentences: Sentences,
+}
+
+impl BatchResult {
+    fn new(question: &Question, target: String, answer: Detection, leads: Leads) -> BatchResult {
+        let said = leads.after(sentence(&answer, &question.code));
+        BatchResult {
+            target,
+            summary: sentence::text(&said),
+            sentences: Sentences::new().with_text("summary", &said),
+            platform: leads.platform,
+            latest_incident: leads.latest_incident,
+            status: answer.state,
+            blocked: answer.state == State::Blocked,
+            basis: answer.basis,
+            methods: answer.methods,
+            confidence: answer.confidence,
+            evidence_count: answer.evidence_count,
+            last_checked: answer.last_checked.to_string(),
+            stale_since: answer.stale_since.map(|since| since.to_string()),
+            listed: answer.listed,
+        }
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -202,24 +238,15 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let targets = request.targets.ok_or_else(|| crate::Error::bad_request("`targets` is required."))?;
     let subjects = input::subjects(&cx, &targets, "targets").await?;
     let question = SubjectQuestion::new(country, input::time(request.as_of.as_deref())?, false)?;
-    let answers = question.ask_briefly(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
-    let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
-    let summary = StatusCounts::count(answers.iter());
-    let results: Vec<BatchResult> = subjects
-        .into_iter()
-        .zip(answers)
-        .map(|((names, _), answer)| BatchResult {
-            target: names.into_iter().next().unwrap_or_default(),
-            status: answer.state,
-            blocked: answer.state == State::Blocked,
-            basis: answer.basis,
-            methods: answer.methods,
-            confidence: answer.confidence,
-            evidence_count: answer.evidence_count,
-            last_checked: answer.last_checked.to_string(),
-            listed: answer.listed,
-        })
-        .collect();
+    let each = subjects.iter().map(|(_, subject)| subject.clone()).collect();
+    let answers = leads::ask_each(&*cx.rt, &question, each).await?;
+    let licences: Vec<String> = answers.iter().flat_map(|(answer, _)| answer.licences.clone()).collect();
+    let summary = StatusCounts::count(answers.iter().map(|(answer, _)| answer));
+    let asked = subjects.into_iter().zip(answers);
+    let results = asked.map(|((names, _), (answer, leads))| {
+        BatchResult::new(&question, names.into_iter().next().unwrap_or_default(), answer, leads)
+    });
+    let results: Vec<BatchResult> = results.collect();
     Response::json(&BatchBody {
         country: question.code.clone(),
         count: results.len(),

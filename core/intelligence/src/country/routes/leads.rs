@@ -1,12 +1,13 @@
 //! What an answer about a site leads on to (decision answers-lead-on): the platform that the site belongs to, with its
-//! status, and the latest incident about either if the present status is unknown.
+//! status, and the latest incident about either if the present status is unknown. Single answers, batches and claims all
+//! have it from [`of`].
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::answer::{StatusCounts, SubjectQuestion};
 use crate::country::{Detection, State, sentence};
-use crate::incidents::{self, Incident, LatestAbout};
+use crate::incidents::{self, Incident, LatestAbout, LatestAboutEach};
 use crate::reference::{self, Owner};
 use crate::{Result, Timestamp};
 use engine::runtime::{self, Runtime};
@@ -111,7 +112,7 @@ impl IncidentLead {
 }
 
 /// What an answer leads on to.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Leads {
     pub platform: Option<PlatformLead>,
     pub latest_incident: Option<IncidentLead>,
@@ -140,20 +141,74 @@ pub async fn ask(
     subject: Subject,
     brief: bool,
 ) -> Result<(Detection, Leads)> {
-    let (mut answers, owner) =
-        futures_util::try_join!(question.answers(rt, vec![subject.clone()], brief), reference::owner(rt, &subject))?;
+    let mut answers = question.answers(rt, vec![subject.clone()], brief).await?;
     let answer = answers.pop().ok_or_else(|| crate::Error::internal("no answer to one question"))?;
-    let base = rt.environment().settings.base_url();
-    let names = names(&subject, owner.as_ref());
-    let mut leads = Leads::default();
-    if let Some(owner) = owner {
-        let of = question.glance(rt, owner.platform.subject()).await?;
-        leads.platform = Some(platform(question, owner, of, &base));
-    }
-    if answer.state == State::Unknown {
-        leads.latest_incident = latest(rt, Some(&question.code), names, question.at).await?;
-    }
+    let asked = [Answered { subject: &subject, state: answer.state, also: Vec::new() }];
+    let leads = of(rt, question, &asked).await?.pop().unwrap_or_default();
     Ok((answer, leads))
+}
+
+/// Answers about several subjects, without networks, and what each leads on to.
+pub async fn ask_each(
+    rt: &dyn Runtime,
+    question: &SubjectQuestion,
+    subjects: Vec<Subject>,
+) -> Result<Vec<(Detection, Leads)>> {
+    let answers = question.answers(rt, subjects.clone(), true).await?;
+    let asked = subjects.iter().zip(&answers);
+    let asked: Vec<Answered<'_>> =
+        asked.map(|(subject, answer)| Answered { subject, state: answer.state, also: Vec::new() }).collect();
+    let leads = of(rt, question, &asked).await?;
+    Ok(answers.into_iter().zip(leads).collect())
+}
+
+/// A subject whose answer is known.
+pub struct Answered<'a> {
+    pub subject: &'a Subject,
+    pub state: State,
+    /// Other names that incidents may have for it.
+    pub also: Vec<String>,
+}
+
+/// What answers in one country lead on to, in their order.
+pub async fn of(rt: &dyn Runtime, question: &SubjectQuestion, asked: &[Answered<'_>]) -> Result<Vec<Leads>> {
+    let subjects: Vec<&Subject> = asked.iter().map(|one| one.subject).collect();
+    let owners = reference::owners(rt, &subjects).await?;
+    let mut platforms: Vec<Subject> = Vec::new();
+    for owner in owners.iter().flatten() {
+        let subject = owner.platform.subject();
+        if !platforms.contains(&subject) {
+            platforms.push(subject);
+        }
+    }
+    let of_platforms = match platforms.is_empty() {
+        true => Vec::new(),
+        false => question.without_explanation().answers(rt, platforms.clone(), true).await?,
+    };
+    let until = question.at.unwrap_or_else(|| rt.now());
+    let unknown = || asked.iter().zip(&owners).filter(|(one, _)| one.state == State::Unknown);
+    let latest = unknown().map(|(one, owner)| {
+        let mut subjects = names(one.subject, owner.as_ref());
+        subjects.extend(one.also.iter().cloned());
+        LatestAbout { country: Some(question.code.clone()), subjects, until }
+    });
+    let latest: Vec<LatestAbout> = latest.collect();
+    let mut found = match latest.is_empty() {
+        true => Vec::new(),
+        false => runtime::query(rt, incidents::actor().name, &LatestAboutEach(latest)).await?,
+    }
+    .into_iter();
+    let base = rt.environment().settings.base_url();
+    let each = asked.iter().zip(owners).map(|(one, owner)| {
+        let platform = owner.and_then(|owner| {
+            let at = platforms.iter().position(|known| *known == owner.platform.subject())?;
+            Some(platform(question, owner, of_platforms.get(at)?.clone(), &base))
+        });
+        let latest = if one.state == State::Unknown { found.next().flatten() } else { None };
+        let latest_incident = latest.map(|incident| IncidentLead::new(&incident, until, &base));
+        Leads { platform, latest_incident }
+    });
+    Ok(each.collect())
 }
 
 fn platform(question: &SubjectQuestion, owner: Owner, of: Detection, base: &str) -> PlatformLead {

@@ -16,7 +16,7 @@
 
 mod accessibility;
 mod admin;
-mod answer;
+pub(crate) mod answer;
 mod classify;
 mod data;
 mod detect;
@@ -24,7 +24,7 @@ mod domain;
 mod health;
 mod history;
 pub(crate) mod input;
-mod leads;
+pub(crate) mod leads;
 mod sources;
 
 pub(crate) use accessibility::AT_ONCE;

@@ -1,6 +1,6 @@
 //! Kenya 2023, end to end (data/README.md of the shared data).
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Server;
 use crate::import::{ImportKind, Options, Summary};
@@ -130,9 +130,30 @@ fn leads(server: &Server) {
     assert!(profile["lastSeen"].as_str().unwrap().starts_with("2023-1"), "{profile}");
     assert!(profile["staleSince"].is_string() && profile["measurements"].as_u64() > Some(0), "{profile}");
     assert_eq!(server.get("/v1/isp/AS64500/profile").0, 404);
+    // Its numbers are those of the index at that time, and the profile says which time that is.
+    let as_of = profile["numbersAsOf"].as_str().unwrap();
+    let index = server.ok(&format!("/v1/isp/index?country=KE&as_of={as_of}"));
+    let row = index["isps"].as_array().unwrap().iter().find(|row| row["asn"] == 33771).unwrap();
+    for (of_profile, of_index) in [
+        ("rankInCountry", "rank"),
+        ("compositeScore", "compositeScore"),
+        ("blockRate", "blockRate"),
+        ("measurements", "measurements"),
+        ("targets", "targets"),
+        ("blockedDomainCount", "blockedDomains"),
+        ("lastSeen", "lastSeen"),
+    ] {
+        assert_eq!(profile[of_profile], row[of_index], "{of_profile}: {profile} {row}");
+    }
+    assert_eq!(profile["ispsInCountry"], index["ispCount"]);
+    let caveat = profile["caveat"].as_str().unwrap();
+    assert!(caveat.contains("measured on it any more") && !caveat.contains("before the answer"), "{caveat}");
+    let compared = server.ok("/v1/isp/compare?asns=AS33771,AS64500");
+    assert_eq!((&compared["missing"], &compared["isps"][0]["numbersAsOf"]), (&json!(["AS64500"]), &json!(as_of)));
 }
 
-/// Decision what-numbers-mean: the pages of evidence give all measurements that can be looked up, each once.
+/// Decision what-numbers-mean: the pages of evidence give all blocked measurements that can be looked up, each once, and
+/// say how many these are and where the others are.
 fn evidence(server: &Server) {
     let found = server.ok("/v1/accessibility/check?domain=telegram.org&country=KE");
     let id = found["latestIncident"]["id"].as_str().unwrap();
@@ -149,11 +170,16 @@ fn evidence(server: &Server) {
         for row in page["evidence"].as_array().unwrap() {
             assert!(row["permalink"].as_str().unwrap().starts_with("https://explorer.ooni.org/"), "{row}");
             assert!(row["observedAt"].as_str().unwrap().starts_with("2023-11-"), "{row}");
-            assert!(row["source"] == "ooni" && row["signalType"].is_string() && row["confidence"].is_number(), "{row}");
+            assert!(row["source"] == "ooni" && row["confidence"].is_number(), "{row}");
         }
     }
     let kept = first["evidence"].as_array().unwrap().len();
-    assert!(kept <= 50 && all.len() > 4 * kept, "{} of {}, {kept} kept", all.len(), first["count"]);
+    assert!(kept <= 50 && all.len() > 2 * kept, "{} of {}, {kept} kept", all.len(), first["count"]);
+    assert_eq!(first["listed"], all.len(), "the rows of all pages");
+    assert!(first["count"].as_u64() >= first["listed"].as_u64(), "{} of {}", all.len(), first["count"]);
+    let note = first["note"].as_str().unwrap();
+    assert!(note.contains(&format!("{} rows", all.len())) && note.contains("`measurements`"), "{note}");
+    rest_of_evidence(server, &first);
     let mut once = all.clone();
     once.sort();
     once.dedup();
@@ -168,6 +194,28 @@ fn evidence(server: &Server) {
     }
     assert_eq!(small, all);
     assert_eq!(server.get(&format!("/data/incidents/{id}/evidence?cursor=x")).0, 400);
+}
+
+/// The addresses in the answer lead to at least as many blocked measurements as it counts votes for a block.
+fn rest_of_evidence(server: &Server, first: &Value) {
+    let mut blocked = 0;
+    let networks = ["AS33771", "AS12455", "AS36926", "AS37061"];
+    let addresses = first["measurements"].as_array().unwrap();
+    assert_eq!((addresses.len(), &addresses[0]["target"]), (1, &json!("telegram")), "{first}");
+    let url = addresses[0]["url"].as_str().unwrap();
+    let address = url.get(url.find("/data/measurements?").unwrap()..).unwrap();
+    let mut cursor = String::new();
+    loop {
+        let page = server.ok(&format!("{address}&limit=5000{cursor}"));
+        for row in page["measurements"].as_array().unwrap() {
+            assert!(networks.contains(&row["asn"].as_str().unwrap()), "{row}");
+            assert!(row["time"].as_str().unwrap().starts_with("2023-11-"), "{row}");
+            blocked += if row["vote"] == "blocked" { row["measurements"].as_u64().unwrap() } else { 0 };
+        }
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert!(Some(blocked) >= first["count"].as_u64(), "{blocked} of {}", first["count"]);
 }
 
 /// The other pages about the same data.

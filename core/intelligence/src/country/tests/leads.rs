@@ -77,6 +77,45 @@ fn an_unknown_answer_names_the_latest_incident_and_a_decided_one_does_not() {
 }
 
 #[test]
+fn batches_and_claims_lead_on_as_single_answers_do() {
+    let server = measured(&[rows("IT", 1, "example.org", RECENT, 0..12, true)]);
+    let latest = make(&server, "KE", "telegram", "2023-11-08");
+    let asked = ["telegram.org", "telegram", "t.me", "example.org"];
+    let (_, checks) = server.post("/v1/accessibility/batch", &json!({ "country": "KE", "domains": asked }));
+    let (_, detects) = server.post("/hydra/v1/detect/batch", &json!({ "country": "KE", "targets": asked }));
+    for (at, domain) in asked.into_iter().enumerate() {
+        let single = server.ok(&format!("/v1/accessibility/check?domain={domain}&country=KE"));
+        for (what, row) in [("check", &checks["results"][at]), ("detect", &detects["results"][at])] {
+            for pointer in ["/status", "/summary", "/platform/slug", "/platform/status", "/latestIncident/id"] {
+                assert_eq!(row.pointer(pointer), single.pointer(pointer), "{what} {domain} {pointer}: {row}");
+            }
+        }
+        let (_, claimed) = server.post("/verify-claim", &json!({ "claim": format!("{domain} is blocked in Kenya") }));
+        let (topic, reason) = (&claimed["topics"][0], claimed["reason"].as_str().unwrap());
+        for pointer in ["/platform/slug", "/platform/status", "/latestIncident/id"] {
+            assert_eq!(topic.pointer(pointer), single.pointer(pointer), "claim {domain} {pointer}: {claimed}");
+        }
+        for lead in ["/platform/summary", "/latestIncident/summary", "/latestIncident/id"] {
+            let Some(lead) = single.pointer(lead).and_then(Value::as_str) else { continue };
+            assert!(reason.contains(lead), "{domain}: {lead}: {reason}");
+        }
+    }
+    let first = &checks["results"][0];
+    assert_eq!(
+        (&first["platform"]["slug"], &first["latestIncident"]["id"]),
+        (&json!("telegram"), &latest["readableId"])
+    );
+    assert!(checks["results"][3].get("latestIncident").is_none() && checks["results"][3].get("platform").is_none());
+    // Within a batch a decided answer names no incident.
+    make(&server, "IT", "example.org", "2024-11-08");
+    let decided = json!({ "country": "IT", "domains": ["example.org", "telegram.org"] });
+    let (_, decided) = server.post("/v1/accessibility/batch", &decided);
+    assert_eq!(decided["results"][0]["status"], "blocked", "{decided}");
+    assert!(decided["results"][0].get("latestIncident").is_none(), "{decided}");
+    assert_eq!(decided["results"][1]["platform"]["slug"], "telegram", "{decided}");
+}
+
+#[test]
 fn a_country_is_not_normal_while_an_incident_goes_on_there() {
     let clean = |host: &str| rows("IT", 1, host, RECENT, 0..12, false);
     let server = measured(&[clean("example.org"), clean("example.com")]);

@@ -207,6 +207,11 @@ impl Index {
         count(query).keys().map(|word| self.weight(word)).sum()
     }
 
+    /// The number of different words in a query.
+    pub fn words_in(&self, query: &str) -> usize {
+        count(query).len()
+    }
+
     /// The sum of the weights of these terms.
     pub fn says_of(&self, terms: &[(u32, u16)]) -> f32 {
         terms.iter().map(|(term, _)| self.weight_of(*term)).sum()

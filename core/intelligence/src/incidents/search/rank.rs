@@ -17,6 +17,13 @@ const LEAST: f32 = 1e-4;
 /// An entry that answers less of a query than this is not related to it. Our choice: about one common word in a long
 /// query.
 const RELEVANT: f32 = 0.1;
+/// Incidents understand a query when their words make up so much of it. One word in common with a query about something
+/// else ("cat videos") is chance, and the subspace would only say what that word is like. Our choice.
+const UNDERSTOOD: f32 = 0.75;
+/// Of a query that is not understood, an entry must have more than so many words of mean weight, or more than half of
+/// it. Our choice.
+const WORDS: f32 = 1.5;
+const HALF: f32 = 0.5;
 /// How much of a query an entry answers when only its country matches. Our choice.
 const PLACE: f32 = 0.5;
 
@@ -25,6 +32,17 @@ const CHANCE: f32 = 0.5;
 
 fn likeness(cosine: f32) -> f32 {
     (cosine - CHANCE).max(0.0) / (1.0 - CHANCE)
+}
+
+/// How much of a query of so many different words an entry answers by the words that both have, and by its position in
+/// the subspace.
+fn own(shared: f32, lsa: f32, understood: f32, words: usize) -> f32 {
+    if understood >= UNDERSTOOD {
+        return shared.max(likeness(lsa) * understood);
+    }
+    let least = (WORDS / words.max(1) as f32).clamp(RELEVANT, HALF);
+    // A word that no incident has weighs as much as one of a single incident.
+    if shared > least + f32::EPSILON { shared } else { 0.0 }
 }
 
 /// A method of comparing.
@@ -58,7 +76,7 @@ pub fn search(
     admit: &dyn Fn(usize, &Entry) -> bool,
 ) -> Vec<Hit> {
     let known = index.known(query);
-    let says = index.says(query);
+    let (says, words) = (index.says(query), index.words_in(query));
     let scores = index.scores(&known, says);
     // Words that no incident contains reduce how much of the query the other words can answer.
     let understood = if says > 0.0 { index.says_of(&known) / says } else { 0.0 };
@@ -85,7 +103,7 @@ pub fn search(
     }
     let of = if named.is_empty() { Vec::new() } else { index.of_countries(&named) };
     let relevance = |at: usize| {
-        let own = scores.get(at).map_or(0.0, |score| score.shared.max(likeness(score.lsa) * understood));
+        let own = scores.get(at).map_or(0.0, |score| own(score.shared, score.lsa, understood, words));
         let place = if of.get(at) == Some(&true) { PLACE } else { 0.0 };
         own.max(likeness(near.get(at).copied().unwrap_or_default())).max(place).min(1.0)
     };

@@ -160,6 +160,111 @@ fn what_has_nothing_to_do_with_the_question_is_left_out_and_a_likeness_scores_by
     assert!(part.is_sorted_by(|a, b| a.score >= b.score));
 }
 
+/// Incidents in the words that reports use: the cause, the country, what happened.
+const REPORTED: [(&str, &str, &str); 24] = [
+    (
+        "exams",
+        "IQ",
+        "Mobile internet was shut down during national school exams against cheating, each morning for four hours",
+    ),
+    ("election", "UG", "Social media was blocked on the day of the presidential election, and results were delayed"),
+    ("coup", "MM", "The military cut all connections after the coup, and soldiers stood in the data centres"),
+    ("telegram", "KE", "Telegram was blocked on several networks while exams were written, after papers had leaked"),
+    ("cable", "TZ", "An undersea cable was cut by a ship near the port, repair took days in bad weather"),
+    ("power", "VE", "A power outage left most of the country without internet, and pumps in every town stood still"),
+    ("protest", "IR", "Mobile data was cut in the evening while protesters marched through the city after a death"),
+    ("riot", "IN", "Internet was suspended in the district after a video of a fight had been passed on by new groups"),
+    ("video", "PK", "YouTube was blocked over a video that the court called an insult to religion"),
+    ("football", "CI", "Connections failed during a football match, the reason is not known"),
+    ("train", "IN", "Protests over recruitment, trains were set on fire, internet suspended in several districts"),
+    ("whatsapp", "TD", "WhatsApp and Facebook were throttled for months after a vote about the constitution"),
+    ("twitter", "NG", "Twitter was banned by the government after it had removed a post of the president"),
+    ("cyclone", "MZ", "A cyclone damaged towers, and mobile service was lost along the coast"),
+    ("quake", "TR", "An earthquake destroyed masts; later Twitter was slowed down for hours"),
+    ("ddos", "LR", "A DDoS attack on the only operator made connections unusable"),
+    ("holiday", "IN", "Internet was suspended for a religious holiday, the golden temple was closed to visitors"),
+    ("visit", "BY", "Connections were cut on the morning of a visit, people used what worked"),
+    ("vpn", "RU", "VPN services were blocked by deep packet inspection, as a new law demands"),
+    ("news", "RU", "News sites were blocked by order of the prosecutor after reports about the war"),
+    ("kashmir", "IN", "All communication in Kashmir was cut when its status changed, for more than a hundred days"),
+    ("signal", "VE", "Signal was unreachable by TLS resets on the state operator after the disputed election"),
+    ("dress", "AF", "Internet was cut after protests of women over rules of dress, cooks and shop keepers joined"),
+    ("fibre", "AM", "A fire burned a fibre, the train of thought of the operator is that it means sabotage"),
+];
+
+/// Questions about incidents, each with one that must be among the first three.
+const ASKED: [(&str, &str); 24] = [
+    ("internet shutdown during exams", "exams"),
+    ("school exam cheating", "exams"),
+    ("social media blocked on election day", "election"),
+    ("military coup", "coup"),
+    ("telegram blocked in Kenya", "telegram"),
+    ("undersea cable cut", "cable"),
+    ("power outage Venezuela", "power"),
+    ("protests mobile data cut", "protest"),
+    ("YouTube video religion", "video"),
+    ("connections failed during a football match", "football"),
+    ("protest recruitment trains", "train"),
+    ("whatsapp throttled", "whatsapp"),
+    ("twitter ban", "twitter"),
+    ("cyclone", "cyclone"),
+    ("earthquake", "quake"),
+    ("DDoS attack on an operator", "ddos"),
+    ("religious holiday", "holiday"),
+    ("VPN blocked by deep packet inspection", "vpn"),
+    ("news sites blocked after reports about the war", "news"),
+    ("Kashmir", "kashmir"),
+    ("signal TLS reset", "signal"),
+    ("women protest rules of dress", "dress"),
+    ("fire burned a fibre", "fibre"),
+    ("what did the president do about twitter after his post was removed", "twitter"),
+];
+
+/// Questions about something else. Most have a word that stands in an incident by chance.
+const ELSEWHERE: [&str; 25] = [
+    "cat videos",
+    "banana smoothie recipe",
+    "my favourite guitar chords",
+    "purple elephant dance",
+    "best pizza in town",
+    "quantum chromodynamics lattice",
+    "knitting patterns for beginners",
+    "football boots discount yesterday",
+    "weather tomorrow afternoon",
+    "asdf qwerty zxcv",
+    "how to cook rice",
+    "cheap flights to paradise",
+    "romantic dinner ideas",
+    "dog training tips",
+    "used cars for sale",
+    "the meaning of life",
+    "homework help algebra",
+    "golden retriever puppies",
+    "haircut near me",
+    "chess openings sicilian",
+    "wedding dress white",
+    "mountain bike repair",
+    "video games console",
+    "new shoes red",
+    "star wars movie",
+];
+
+#[test]
+fn questions_about_something_else_find_nothing_and_those_about_incidents_do() {
+    let index = Index::build(&REPORTED.map(|(id, country, words)| text(id, country, words)));
+    let methods = [Method::Bm25, Method::Lsa, Method::Vectors, Method::Place];
+    let find = |query: &str| search(&index, None, query, &methods, 3, &|_, _| true);
+    for query in ELSEWHERE {
+        let hits = find(query);
+        assert!(hits.is_empty(), "{query}: {} {hits:?}", index.entries[hits[0].at].id);
+    }
+    for (query, wanted) in ASKED {
+        let hits = find(query);
+        let found: Vec<&str> = hits.iter().map(|hit| index.entries[hit.at].id.as_str()).collect();
+        assert!(found.contains(&wanted), "{query}: {found:?}");
+    }
+}
+
 #[test]
 fn a_country_that_the_query_names_comes_before_like_causes_elsewhere() {
     let mut texts: Vec<Text> =
