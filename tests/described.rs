@@ -14,16 +14,35 @@ const MOST: usize = 4_000;
 /// Longest text in an example, in characters.
 const TEXT: usize = 120;
 
-/// Lists with so many entries and shorter texts, since the schema says the rest.
-fn cut(value: &Value, entries: usize) -> Value {
+/// Lists with so many entries, those inside of them with as many as the second number, and shorter texts, since the schema
+/// says the rest.
+fn cut(value: &Value, (entries, inside): (usize, usize)) -> Value {
     match value {
-        Value::Array(all) => Value::Array(all.iter().take(entries).map(|one| cut(one, entries)).collect()),
+        Value::Array(all) => Value::Array(all.iter().take(entries).map(|one| cut(one, (inside, inside))).collect()),
         Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, value)| (name.clone(), cut(value, entries))).collect())
+            Value::Object(members.iter().map(|(name, value)| (name.clone(), cut(value, (entries, inside)))).collect())
         }
-        Value::String(text) if text.chars().count() > TEXT => text.chars().take(TEXT).collect::<String>().into(),
+        Value::String(text) if text.chars().count() > TEXT => beginning(text).into(),
         other => other.clone(),
     }
+}
+
+/// The beginning of a text: whole sentences, or else whole words.
+fn beginning(text: &str) -> String {
+    let begin: String = text.chars().take(TEXT).collect();
+    match (begin.rfind(". "), begin.rfind(' ')) {
+        (Some(end), _) => begin[..=end].to_owned(),
+        (None, Some(end)) => format!("{} …", &begin[..end]),
+        (None, None) => begin,
+    }
+}
+
+#[test]
+fn an_example_ends_a_long_text_between_sentences_or_words() {
+    let words = "word ".repeat(40);
+    assert_eq!(beginning(&format!("One sentence. {words}")), "One sentence.");
+    assert_eq!(beginning(&words), format!("{} …", "word ".repeat(24).trim_end()));
+    assert_eq!(beginning(&"k".repeat(200)), "k".repeat(TEXT));
 }
 
 /// Members with a value, inside of others too.
@@ -44,7 +63,7 @@ fn best(name: &str, part: &str, all: &[Value]) -> Option<Value> {
         .iter()
         .filter(|value| value.is_object() || value.is_array())
         .filter_map(|value| {
-            let cuts = [1, usize::MAX].map(|entries| cut(value, entries));
+            let cuts = [(1, 1), (1, usize::MAX), (usize::MAX, usize::MAX)].map(|entries| cut(value, entries));
             cuts.into_iter().find(|value| described::fits(schema, value).is_ok())
         })
         .map(|value| (value.to_string().len(), value))
@@ -92,12 +111,11 @@ fn fits(name: &str, part: &str, value: &Value) -> bool {
 
 /// Operations whose answers are no examples, each with the reason.
 const WITHOUT: &[(&str, &str)] = &[
-    ("getCurrentRisks", "Longer than an example may be; `getCurrentRisk` shows one country."),
     ("getDataFile", "Only the native server has a data file, and the recording is made in memory."),
     ("getMethodology", "Longer than an example may be."),
     ("getOpenApiDocument", "It is the document itself."),
     ("listSentences", "Longer than an example may be."),
-    ("promoteForecastModel", "The suite tests its refusals alone."),
+    ("promoteForecastModel", "It needs days that neither model has seen, and the suite tests its refusals alone."),
     ("rotateMasterKey", "The suite asks it of servers that the recording is not made with."),
 ];
 

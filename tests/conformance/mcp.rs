@@ -122,6 +122,8 @@ fn a_client_without_a_handshake_discovers_lists_and_calls(suite: &Suite) {
     }
     let (text, told) = call(&client, "check", json!({ "domain": "never.example", "country": "ke" }));
     assert!(text.contains("has not been measured in Kenya"), "{text}");
+    assert!(told.get("lastChecked").is_none(), "nobody ever checked it: {told}");
+    assert!(text.contains("no time at which it was last checked"), "{text}");
     assert_eq!(
         (&told["status"], &told["country"], &told["domain"]),
         (&json!("unknown"), &json!("KE"), &json!("never.example"))

@@ -18,6 +18,7 @@ cases![
     a_body_over_its_limit_is_413,
     a_missing_or_wrong_key_is_401_on_every_route_that_needs_one,
     two_leading_slashes_are_one,
+    the_document_names_the_address_that_people_use,
     an_operator_has_everything_read_and_compared_with_its_checksums,
     an_operator_sees_the_settings_in_force_and_no_secret,
     health_says_whether_storage_is_well,
@@ -93,6 +94,19 @@ fn a_body_of_another_media_type_is_415(suite: &Suite) {
         let answer = client.send(route.method.as_str(), &sample(route.path), Some("text/xml"), b"<a/>");
         answer.expect_error(415, "UNSUPPORTED_MEDIA_TYPE");
     }
+}
+
+fn the_document_names_the_address_that_people_use(suite: &Suite) {
+    let target = suite.fresh(&[("public_url", "https://relay.example/")]);
+    let client = target.client();
+    let first = client.get("/openapi.json");
+    assert_eq!(first.expect(200)["servers"][0]["url"], "https://relay.example");
+    let tag = first.header("etag").unwrap();
+    assert_eq!(client.with("if-none-match", tag).get("/openapi.json").status, 304);
+    // A server without such an address is the one that the document came from, and its document is another one.
+    let plain = suite.client().get("/openapi.json");
+    assert_eq!(plain.expect(200)["servers"][0]["url"], "/");
+    assert_ne!(plain.header("etag").unwrap(), tag);
 }
 
 /// A client with a key for every route.

@@ -62,6 +62,9 @@ pub fn did_bytes(signing_key: &[u8; 32]) -> [u8; 16] {
     id
 }
 
+/// What DIDs of any brand look like.
+pub const DID_PATTERN: &str = "^did:[a-z][a-z0-9]{1,15}:[1-9A-HJ-NP-Za-km-z]{16,22}$";
+
 /// `did:<brand>:<base58 of the 16 bytes>`, in the Bitcoin alphabet. Each leading zero byte becomes a leading `1`.
 pub fn did(brand: &str, id: &[u8; 16]) -> String {
     format!("did:{brand}:{}", bs58::encode(id).into_string())
@@ -101,6 +104,9 @@ pub fn did_key(signing_key: &[u8; 32]) -> String {
 pub fn actor_id(id: &[u8; 16]) -> String {
     URL_SAFE_NO_PAD.encode(id)
 }
+
+/// What [`actor_id`] writes looks like.
+pub const ACTOR_ID_PATTERN: &str = "^[A-Za-z0-9_-]{22}$";
 
 /// Reads [`actor_id`] back; only the canonical 22 characters are accepted.
 pub fn parse_actor_id(text: &str) -> Option<[u8; 16]> {

@@ -33,6 +33,9 @@ pub const PER_TX_CAP: Micro = 100_000_000;
 /// How long an unregistered wallet that never held credit stays, in microseconds (decision registered-recipients).
 pub const IDLE_LIFE: i64 = 7 * DAY;
 
+/// What DIDs of wallets look like.
+pub const DID_PATTERN: &str = "^did:[a-z][a-z0-9]{1,15}:[A-Za-z0-9._-]+$";
+
 /// The name in a DID of this brand; `None` for any other text.
 pub fn name_of<'a>(brand: &str, did: &'a str) -> Option<&'a str> {
     let name = did.strip_prefix("did:")?.strip_prefix(brand)?.strip_prefix(':')?;

@@ -71,6 +71,9 @@ pub fn id_text(id: &Id) -> String {
     [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
 }
 
+/// What [`id_text`] writes looks like.
+pub const ID_PATTERN: &str = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
+
 /// Reads the text that [`id_text`] writes, and accepts no other spelling.
 pub fn parse_id(text: &str) -> Option<Id> {
     let id = crypto::encoding::decode_hex_array("id", &text.replace('-', "")).ok()?;

@@ -10,6 +10,10 @@ pub enum Shape {
     Like(&'static str),
     /// A text of so many characters.
     Length(u32, u32),
+    /// As many entries with commas, each of which fits this pattern.
+    Several(&'static str, u32),
+    /// As many of these words with commas.
+    SeveralOf(&'static [&'static str], u32),
     /// One of these words and nothing else.
     OneOf(&'static [&'static str]),
     /// A whole number within both bounds, `None` where there is none.
@@ -44,6 +48,11 @@ pub const COUNTRY_PATTERN: &str = "^[A-Za-z]{2}$";
 
 /// Years from 1970 on.
 const KNOWN_TIME: &str = "^(19[7-9]|[2-9][0-9]{2})[0-9]-";
+
+/// The pattern of a list. Spaces around an entry do not count.
+fn with_commas(one: &str, most: u32) -> String {
+    format!("^ *({one}) *(, *({one}) *){{0,{}}}$", most.saturating_sub(1))
+}
 
 /// A query parameter, for the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +145,16 @@ impl Param {
         self.shape(Shape::Length(min, max))
     }
 
+    /// At most so many entries with commas; each fits a pattern.
+    pub const fn several(self, pattern: &'static str, most: u32) -> Self {
+        self.shape(Shape::Several(pattern, most))
+    }
+
+    /// At most so many of these words with commas.
+    pub const fn several_of(self, words: &'static [&'static str], most: u32) -> Self {
+        self.shape(Shape::SeveralOf(words, most))
+    }
+
     /// The number of a network, with or without `AS`.
     pub const fn network(self) -> Self {
         self.like(NETWORK)
@@ -165,6 +184,13 @@ impl Param {
             Shape::Text => json!({ "type": "string" }),
             Shape::Like(pattern) => json!({ "type": "string", "pattern": pattern }),
             Shape::Length(min, max) => json!({ "type": "string", "minLength": min, "maxLength": max }),
+            Shape::Several(pattern, most) => {
+                let one = pattern.trim_start_matches('^').trim_end_matches('$');
+                json!({ "type": "string", "pattern": with_commas(one, most) })
+            }
+            Shape::SeveralOf(words, most) => {
+                json!({ "type": "string", "pattern": with_commas(&words.join("|"), most) })
+            }
             Shape::OneOf(words) => json!({ "type": "string", "enum": words }),
             Shape::Integer(min, max) => {
                 let mut schema = json!({ "type": "integer" });
@@ -213,6 +239,8 @@ impl Param {
             Shape::Text
             | Shape::Like(_)
             | Shape::Length(..)
+            | Shape::Several(..)
+            | Shape::SeveralOf(..)
             | Shape::OneOf(_)
             | Shape::Time
             | Shape::KnownTime

@@ -117,6 +117,9 @@ impl Category {
     }
 }
 
+/// What codes of categories look like, current and retired ones, in any case.
+pub const CODE_PATTERN: &str = "^[A-Za-z]{3,7}$";
+
 /// The current code for a current or retired code, in any case; `None` for a code that no list ever had.
 pub fn current_code(code: &str) -> Option<&'static str> {
     let code = code.trim().to_ascii_uppercase();
@@ -139,6 +142,14 @@ mod tests {
         }
         assert_eq!(Focus::of("CULTR"), None);
         assert!(Category::by_code(CONTROL).is_some());
+    }
+
+    #[test]
+    fn all_codes_fit_their_pattern() {
+        let pattern = regex_lite::Regex::new(CODE_PATTERN).unwrap();
+        for code in CATEGORIES.iter().map(|category| category.code).chain(RETIRED.map(|(old, _)| old)) {
+            assert!(pattern.is_match(code), "{code}");
+        }
     }
 
     #[test]

@@ -40,6 +40,17 @@ impl TestName {
         TestName::Whatsapp,
     ];
 
+    /// The names of all tests.
+    pub const NAMES: [&'static str; TestName::ALL.len()] = {
+        let mut names = [""; TestName::ALL.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = TestName::ALL[at].as_str();
+            at += 1;
+        }
+        names
+    };
+
     pub const fn as_str(self) -> &'static str {
         match self {
             TestName::WebConnectivity => "web_connectivity",

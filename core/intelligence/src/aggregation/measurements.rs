@@ -72,6 +72,9 @@ const TABLE: Tabular = Tabular {
     columns: &["time", "target", "asn", "source", "rule", "vote", "technique", "measurements", "counted", "link"],
 };
 
+/// What the text of a place looks like.
+pub const CURSOR_PATTERN: &str = "^[0-9]{1,10}[.][0-9]{1,10}([.][0-9]{1,10}([.][0-9]{1,10}){4}[.][0-9]{1,20})?$";
+
 /// The text of a place.
 fn cursor((series, day, row): &PagePlace) -> String {
     match row {

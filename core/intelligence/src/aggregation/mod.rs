@@ -28,10 +28,14 @@ pub(crate) use question::HourRange;
 
 use crate::analytics::FORMAT;
 use engine::actor::{Entry, query};
-use engine::http::{Limit, Param, Route, handler};
+use engine::http::{COUNTRY_PATTERN, Limit, NETWORK, Param, Route, handler};
+use facts::starter::categories::CODE_PATTERN;
 
 pub const ENTRIES: &[Entry] =
     &[query::<count::CountVotes>(), query::<count::MeasuredSeries>(), query::<page::MeasurementPage>()];
+
+/// Entries of a list, at most.
+const MOST: u32 = question::MAX_LIST as u32;
 
 const SINCE: Param =
     Param::optional("since", "A day or a full hour, included; without it half a year ago.").known_time();
@@ -46,14 +50,22 @@ pub const ROUTES: &[Route] = &[
             Param::optional(
                 "probe_cc",
                 "Countries: ISO 3166-1 alpha-2, at most 20 with commas. This or `domain` is required.",
-            ),
-            Param::optional("domain", "Domains or services, at most 20 with commas."),
-            Param::optional("probe_asn", "Networks such as `AS33771`, at most 20 with commas."),
-            Param::optional("category_code", "Categories of the test lists such as `NEWS`, at most 20 with commas."),
+            )
+            .several(COUNTRY_PATTERN, MOST)
+            .such_as("KE,UG"),
+            Param::optional("domain", "Domains or services, at most 20 with commas.").such_as("telegram.org"),
+            Param::optional("probe_asn", "Networks such as `AS33771`, at most 20 with commas.")
+                .several(NETWORK, MOST)
+                .such_as("AS33771"),
+            Param::optional("category_code", "Categories of the test lists such as `NEWS`, at most 20 with commas.")
+                .several(CODE_PATTERN, MOST)
+                .such_as("NEWS,HUMR"),
             Param::optional(
                 "test_name",
                 "`web_connectivity`, `facebook_messenger`, `signal`, `telegram`, `whatsapp`, with commas.",
-            ),
+            )
+            .several_of(&count::TestName::NAMES, MOST)
+            .such_as("web_connectivity"),
             SINCE,
             UNTIL,
             Param::optional(
@@ -66,8 +78,8 @@ pub const ROUTES: &[Route] = &[
             Param::optional("axis_x", "A row for each of its values. Without axes there is one row.")
                 .one_of(&axis::Axis::NAMES),
             Param::optional("axis_y", "Another one: a row for each pair of values.").one_of(&axis::Axis::NAMES),
-            Param::optional("format", "Of the answer.").one_of(&["JSON", "CSV"]).default("JSON"),
-            Param::optional("download", "A browser saves the answer.").boolean().default("false"),
+            Param::optional("format", "The form of the answer.").one_of(&["JSON", "CSV"]).default("JSON"),
+            Param::optional("download", "`true`: a browser saves the answer as a file.").boolean().default("false"),
         ])
         .returns::<answer::AggregationBody>()
         .summary("Counts of measurements by their votes, in the shape of OONI's aggregation endpoint."),
@@ -75,14 +87,16 @@ pub const ROUTES: &[Route] = &[
         .limit(Limit::Data)
         .extension()
         .params(&[
-            Param::required("country", "ISO 3166-1 alpha-2.").country(),
-            Param::required("target", "A domain, URL, service or role."),
-            Param::optional("asn", "Networks such as `AS33771`, at most 20 with commas."),
+            Param::required("country", "Code of a country, ISO 3166-1 alpha-2.").country(),
+            Param::required("target", "A domain, URL, service or role.").such_as("telegram.org"),
+            Param::optional("asn", "Networks such as `AS33771`, at most 20 with commas.")
+                .several(NETWORK, MOST)
+                .such_as("AS33771"),
             Param::optional("since", "A day or a full hour, included.").known_time(),
             Param::optional("until", "A day or a full hour, not included.").known_time(),
             Param::optional("limit", "Rows of a page, at most 5,000.")
                 .count(measurements::DEFAULT_ROWS, measurements::MOST_ROWS),
-            Param::optional("cursor", "`next_cursor` of the page before."),
+            Param::optional("cursor", "`next_cursor` of the page before.").like(measurements::CURSOR_PATTERN),
             FORMAT,
         ])
         .returns::<measurements::MeasurementsBody>()

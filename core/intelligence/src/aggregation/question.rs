@@ -193,8 +193,8 @@ async fn series(cx: &Cx) -> Result<Vec<String>> {
 fn tests(cx: &Cx) -> Result<Vec<TestName>> {
     let known = |text: &String| {
         TestName::ALL.into_iter().find(|test| test.as_str() == text).ok_or_else(|| {
-            let names: Vec<&str> = TestName::ALL.into_iter().map(TestName::as_str).collect();
-            Error::bad_request(format!("`test_name` takes {}: of others it is not known.", names.join(", ")))
+            let names = TestName::NAMES.join(", ");
+            Error::bad_request(format!("`test_name` takes {names}: of others it is not known."))
         })
     };
     list(cx, "test_name")?.iter().map(known).collect()

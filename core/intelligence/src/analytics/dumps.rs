@@ -71,6 +71,10 @@ struct File {
     checksum: bool,
 }
 
+/// What names of files look like, in any case of the country.
+pub const FILE_PATTERN: &str =
+    "^([A-Za-z]{2}-(19[7-9]|[2-9][0-9]{2})[0-9]-(0[1-9]|1[0-2])[.](csv|jsonl)([.]sha256)?|codebook[.]json)$";
+
 impl File {
     /// Reads `<CC>-<YYYY>-<MM>.<csv|jsonl>[.sha256]`.
     fn parse(name: &str) -> Option<File> {

@@ -30,7 +30,7 @@ pub mod tabular;
 mod tools;
 mod topics;
 
-pub use dumps::FAMILIES as DUMPS;
+pub use dumps::{FAMILIES as DUMPS, FILE_PATTERN};
 pub(crate) use isps::number as network_number;
 pub use reports::{FAMILIES, NOTHING};
 pub use store::{
@@ -40,6 +40,7 @@ pub use topics::{TOPICS, topic};
 
 use reports::{Answer, CamelAnswer};
 
+use ::facts::starter::categories::CODE_PATTERN;
 use engine::http::{Limit, Param, Route, handler};
 
 const AS_OF: Param =
@@ -48,7 +49,7 @@ pub(crate) const FORMAT: Param =
     Param::optional("format", "`csv` gives the table of the answer as CSV; default `json`.")
         .one_of(&["json", "csv"])
         .default("json");
-const COUNTRY: Param = Param::optional("country", "ISO 3166-1 alpha-2.").country();
+const COUNTRY: Param = Param::optional("country", "Code of a country, ISO 3166-1 alpha-2.").country();
 
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/measurement/summary", handler!(routes::summary))
@@ -63,7 +64,11 @@ pub const ROUTES: &[Route] = &[
         .summary("What kinds of sites countries block."),
     Route::get("/v1/measurement/category-leaders", handler!(routes::category_leaders))
         .late()
-        .params(&[Param::required("category", "A content category code such as NEWS.").such_as("NEWS"), FORMAT, AS_OF])
+        .params(&[
+            Param::required("category", "A content category code such as NEWS.").like(CODE_PATTERN).such_as("NEWS"),
+            FORMAT,
+            AS_OF,
+        ])
         .returns::<Answer<measurement::LeadersBody>>()
         .summary("Countries by nationally blocked domains of a category."),
     Route::get("/v1/measurement/co-blocking", handler!(routes::co_blocking))
@@ -73,7 +78,11 @@ pub const ROUTES: &[Route] = &[
         .summary("Pairs of countries that block the same domains, with the overlap that chance leads to."),
     Route::get("/v1/measurement/most-blocked-domains", handler!(routes::most_blocked))
         .late()
-        .params(&[Param::optional("category", "Only domains of this category.").such_as("NEWS"), FORMAT, AS_OF])
+        .params(&[
+            Param::optional("category", "Only domains of this category.").like(CODE_PATTERN).such_as("NEWS"),
+            FORMAT,
+            AS_OF,
+        ])
         .returns::<Answer<measurement::MostBlockedBody>>()
         .summary("Domains by the number of countries that block them."),
     Route::get("/v1/measurement/network-depth", handler!(routes::network_depth))
@@ -88,7 +97,7 @@ pub const ROUTES: &[Route] = &[
         .summary("How far the data of each country can be trusted."),
     Route::get("/v1/measurement/techniques", handler!(routes::techniques))
         .late()
-        .params(&[COUNTRY, Param::optional("country_code", "The same.").country(), FORMAT, AS_OF])
+        .params(&[COUNTRY, Param::optional("country_code", "The same as `country`.").country(), FORMAT, AS_OF])
         .returns::<Answer<measurement::TechniquesBody>>()
         .summary("Shares of blocking techniques."),
     Route::get("/v1/measurement/by-region", handler!(routes::by_region))
@@ -127,7 +136,7 @@ pub const ROUTES: &[Route] = &[
         .summary("Platforms by risk in a country."),
     Route::get("/v1/isp/index", handler!(routes::isp_index))
         .late()
-        .params(&[Param::required("country", "ISO 3166-1 alpha-2.").country(), FORMAT, AS_OF])
+        .params(&[Param::required("country", "Code of a country, ISO 3166-1 alpha-2.").country(), FORMAT, AS_OF])
         .returns::<CamelAnswer<isps::IspIndex>>()
         .summary("Networks of a country by score."),
     Route::get("/v1/isp/{asn}/profile", handler!(routes::isp_profile))
@@ -138,7 +147,8 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/isp/worst", handler!(routes::isp_worst))
         .late()
         .params(&[
-            Param::optional("limit", "Default 20, at most 500.").count(reports::WORST_DEFAULT, routes::WORST_MOST),
+            Param::optional("limit", "Most entries of the answer: default 20, at most 500.")
+                .count(reports::WORST_DEFAULT, routes::WORST_MOST),
             FORMAT,
             AS_OF,
         ])
@@ -158,7 +168,9 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/topic-censorship-index", handler!(routes::topic_index))
         .late()
         .params(&[
-            Param::required("topic", "A topic such as news or lgbtq, or a category code.").such_as("news"),
+            Param::required("topic", "A topic such as news or lgbtq, or a category code.")
+                .like(topics::PATTERN)
+                .such_as("news"),
             FORMAT,
             AS_OF,
         ])
@@ -178,8 +190,8 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/vpn-accessibility", handler!(routes::vpn_accessibility))
         .late()
         .params(&[
-            Param::optional("country", "Where the test ran.").country(),
-            Param::optional("provider", "A provider or tool.").such_as("tor"),
+            Param::optional("country", "Only tests that ran in this country.").country(),
+            Param::optional("provider", "Only this provider or tool.").one_of(&tools::NAMES).such_as("tor"),
             FORMAT,
             AS_OF,
         ])

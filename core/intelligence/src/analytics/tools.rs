@@ -21,13 +21,23 @@ use facts::sentence::{self, Sentence, Sentences};
 /// Providers that clients ask for but that no test measures.
 const PROVIDERS: [&str; 4] = ["svc", "nordvpn", "protonvpn", "mullvad"];
 
+/// All that may be asked for.
+pub const NAMES: [&str; PROVIDERS.len() + TOOLS.len()] = {
+    let mut names = [""; PROVIDERS.len() + TOOLS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = if at < PROVIDERS.len() { PROVIDERS[at] } else { TOOLS[at - PROVIDERS.len()] };
+        at += 1;
+    }
+    names
+};
+
 /// The normal form of a provider. The error is 400 for one that is not known.
 pub fn provider(text: &str) -> Result<&'static str> {
-    let known = || PROVIDERS.into_iter().chain(TOOLS);
-    known().find(|known| known.eq_ignore_ascii_case(text.trim())).ok_or_else(|| {
-        let names: Vec<&str> = known().collect();
-        Error::bad_request(format!("`provider` must be one of {}.", names.join(", ")))
-    })
+    NAMES
+        .into_iter()
+        .find(|known| known.eq_ignore_ascii_case(text.trim()))
+        .ok_or_else(|| Error::bad_request(format!("`provider` must be one of {}.", NAMES.join(", "))))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -30,6 +30,9 @@ pub const TOPICS: [(&str, &[&str]); 12] = [
     ("women-health", &["PUBH", "XED"]),
 ];
 
+/// What topics look like, in any case and with any of three signs between words.
+pub const PATTERN: &str = "^[A-Za-z]+([ _-][A-Za-z]+)*$";
+
 /// The normal form of a topic, and its categories. The error is 400 for one that is not known.
 pub fn topic(text: &str) -> Result<(String, Vec<&'static str>)> {
     let name = text.trim().to_ascii_lowercase().replace(['_', ' '], "-");

@@ -32,9 +32,9 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/forecast/asn-gnn", handler!(networks::forecast))
         .limit(Limit::Data)
         .params(&[
-            Param::optional("country", "ISO 3166-1 alpha-2.").country(),
+            Param::optional("country", "Code of a country, ISO 3166-1 alpha-2.").country(),
             Param::optional("asn", "A network, with or without `AS`.").network().such_as("AS64500"),
-            Param::optional("limit", "Default 50, at most 500.")
+            Param::optional("limit", "Most entries of the answer: default 50, at most 500.")
                 .count(constants::NETWORKS_DEFAULT, constants::NETWORKS_MOST),
         ])
         .returns::<networks::ForecastBody>()

@@ -1,7 +1,7 @@
 //! What measurements, lists and incidents say about a claim.
 
 use super::*;
-use crate::country::routes::answer::Question;
+use crate::country::routes::answer::SubjectQuestion;
 use crate::country::routes::leads::{self, Answered, Leads};
 
 /// A claim that something is over is looked at so long after the day that it names, in microseconds: an end shows when
@@ -191,7 +191,7 @@ impl<'c> Claimed<'c> {
     /// What a check of the subject leads on to.
     async fn leads(&self) -> Result<Leads> {
         let Topic::Subject(subject) = self.topic else { return Ok(Leads::default()) };
-        let question = Question::new(self.country.code, None, false)?;
+        let question = SubjectQuestion::new(self.country.code, None, false)?;
         let asked = [Answered { subject, state: State::Unknown, also: self.topic.names() }];
         Ok(leads::of(self.rt, &question, &asked).await?.pop().unwrap_or_default())
     }

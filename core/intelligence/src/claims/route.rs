@@ -25,7 +25,7 @@ pub const ROUTES: &[Route] = &[Route::post("/verify-claim", handler!(verify))
     .limit(engine::http::Limit::Data)
     .params(&[
         Param::optional("explain", "`true` or `1` adds `evidence`.").boolean().default("false"),
-        Param::optional("require_evidence", "The same.").boolean().default("false"),
+        Param::optional("require_evidence", "The same as `explain`.").boolean().default("false"),
     ])
     .accepts::<ClaimRequest>()
     .returns::<ClaimBody>()

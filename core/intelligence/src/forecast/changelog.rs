@@ -24,7 +24,7 @@ pub const ROUTES: &[Route] = &[
         .params(&[
             Param::optional("kind", "Only entries of this kind.").one_of(&["forecast", "classifier"]),
             Param::optional("model", "Only entries of this model."),
-            Param::optional("limit", "Default 50, at most 200.").count(50, 200),
+            Param::optional("limit", "Most entries of the answer: default 50, at most 200.").count(50, 200),
         ])
         .returns::<ChangelogBody>()
         .summary("Every model that was served, with its figures and caveats."),

@@ -19,7 +19,7 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/admin/forecast/reports", handler!(reports))
         .admin()
         .extension()
-        .params(&[Param::optional("limit", "Default 50, at most 1000.").count(50, 1_000)])
+        .params(&[Param::optional("limit", "Most entries of the answer: default 50, at most 1000.").count(50, 1_000)])
         .returns::<ReportsBody>()
         .summary("Reports of outcomes, newest first."),
     Route::delete("/v1/admin/forecast/reports/{number}", handler!(drop_report))

@@ -33,7 +33,12 @@ pub const ROUTES: &[Route] = &[
         .summary("The risk that a shutdown begins in a country, for today and the seven days after."),
     Route::get("/v1/forecast/high-risk", handler!(high_risk))
         .limit(Limit::Forecast)
-        .params(&[Param::optional("threshold", "0 to 1, default 0.5.").number(0, 1).default("0.5"), FORMAT])
+        .params(&[
+            Param::optional("threshold", "Only countries with at least this probability, 0 to 1; default 0.5.")
+                .number(0, 1)
+                .default("0.5"),
+            FORMAT,
+        ])
         .returns::<HighRiskBody>()
         .summary("Countries with a high risk of a shutdown, the highest first."),
     Route::post("/v1/forecast/batch", handler!(many))

@@ -56,8 +56,8 @@ pub use counts::{Densities, SourceCounts};
 pub use documents::FAMILIES;
 pub use forget::ForgetSource;
 pub use model::{
-    Action, AffectedNetwork, Change, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId,
-    Severity, Status, hash_id,
+    Action, AffectedNetwork, Change, Draft, EVIDENCE_ID, EvidenceRow, INCIDENT_ID, Incident, IncidentType,
+    MAX_EVIDENCE, Overrides, ReadableId, Severity, Status, hash_id,
 };
 pub use query::{
     Beginnings, Changed, EvidenceOf, Filter, FindIncident, LatestAbout, LatestAboutEach, ReadChanges, Select, Selected,

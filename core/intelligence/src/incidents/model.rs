@@ -110,6 +110,9 @@ pub struct ReadableId {
     pub sequence: u32,
 }
 
+/// What both ids of an incident look like.
+pub const INCIDENT_ID: &str = "^([A-Za-z]{2}-[0-9]{4}-[0-9]{1,9}|[0-9A-Fa-f]{12})$";
+
 impl ReadableId {
     /// Reads an id in upper or lower case; the sequence may have leading zeros.
     pub fn parse(text: &str) -> Option<ReadableId> {
@@ -184,6 +187,9 @@ pub struct EvidenceRow {
     pub licence: String,
 }
 impl Row for EvidenceRow {}
+
+/// What ids of evidence look like, in any case.
+pub const EVIDENCE_ID: &str = "^[0-9A-Fa-f]{16}$";
 
 impl EvidenceRow {
     /// The id of a row.

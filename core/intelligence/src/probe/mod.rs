@@ -60,6 +60,8 @@ pub const ENTRIES: &[Entry] = &[
 pub const SHARDS: u8 = 8;
 /// Rows of one submission, at most.
 pub const MAX_ROWS: usize = 100;
+/// What ids and aliases of nodes look like.
+pub const NODE_PATTERN: &str = "^(cp|pn)-[0-9a-f]{16}$";
 /// Rows that a node may submit on a day: more than its normal cycle can bring.
 pub const ROWS_PER_DAY: u32 = 20_000;
 /// Domains that a node may report on, at most.

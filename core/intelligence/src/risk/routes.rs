@@ -41,7 +41,8 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .limit(Limit::Data)
         .params(&[
-            Param::optional("days", "Default 30, at most 60.").count(super::history::DEFAULT_DAYS, KEPT),
+            Param::optional("days", "Days of the history, up to now: default 30, at most 60.")
+                .count(super::history::DEFAULT_DAYS, KEPT),
             SINCE_DAY,
             UNTIL_DAY,
             BY,
@@ -55,7 +56,8 @@ pub const ROUTES: &[Route] = &[
             Param::optional("minConfidence", "0 to 1, default 0.5: at least this certain that the level is right.")
                 .number(0, 1)
                 .default("0.5"),
-            Param::optional("limit", "Default 50, at most 300.").count(DEFAULT_LIMIT, MAX_LIMIT),
+            Param::optional("limit", "Most entries of the answer: default 50, at most 300.")
+                .count(DEFAULT_LIMIT, MAX_LIMIT),
         ])
         .returns::<ScoresBody>()
         .summary("Scores of the measured countries, most censored first."),

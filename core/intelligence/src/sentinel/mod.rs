@@ -44,8 +44,9 @@ pub const ROUTES: &[Route] = &[
         .summary("The risk of every country, the highest first."),
     Route::get("/v1/sentinel/active-learning-queue", handler!(queue::queue))
         .params(&[
-            Param::optional("limit", "Default 50, at most 200.").count(queue::DEFAULT_LIMIT, queue::MOST),
-            Param::optional("country", "ISO 3166-1 alpha-2.").country(),
+            Param::optional("limit", "Most entries of the answer: default 50, at most 200.")
+                .count(queue::DEFAULT_LIMIT, queue::MOST),
+            Param::optional("country", "Code of a country, ISO 3166-1 alpha-2.").country(),
             Param::optional("rank_by", "`impact` (default) or `uncertainty`.")
                 .one_of(&["impact", "uncertainty"])
                 .default("impact"),
@@ -62,7 +63,7 @@ pub const ROUTES: &[Route] = &[
         .summary("What is served, and how fresh it is."),
     Route::get("/v1/sentinel/attribute", handler!(attribute::attribute))
         .params(&[
-            Param::required("country", "ISO 3166-1 alpha-2.").country(),
+            Param::required("country", "Code of a country, ISO 3166-1 alpha-2.").country(),
             Param::required("date", "The day from which on an effect is looked for, such as 2026-10-01.").date(),
         ])
         .returns::<attribute::AttributionBody>()

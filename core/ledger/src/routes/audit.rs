@@ -10,7 +10,7 @@ use super::act::{self, did, refused, schema};
 use super::proof::Reader;
 use crate::ACTOR;
 use crate::auditor::head_bytes;
-use crate::book::name_of;
+use crate::book::{DID_PATTERN, name_of};
 use crate::form::Hidden;
 use crate::log::{Balances, Compare, Export, Exported, Prove, ReadHead, Which};
 use crate::merkle::leaf_hash;
@@ -57,7 +57,7 @@ pub const ROUTES: &[Route] = &[
     pay_route(Route::get("/v1/pay/audit/balances", handler!(balances)), Auth::None, Limit::PayRead)
         .extension()
         .params(&[
-            Param::optional("after", "The DID after which to begin."),
+            Param::optional("after", "The DID after which to begin.").like(DID_PATTERN),
             Param::optional("limit", "Wallets per page, at most 1,000; default 100.").rows("100"),
         ])
         .returns::<BalanceList>()

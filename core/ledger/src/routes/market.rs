@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::act::{self, Act, did, path_name, refused, schema};
 use super::envelopes::{HireEnvelope, ListingEnvelope, SignedBody};
 use super::proof::{Reader, Texts};
-use super::search::{SearchAnswer, search};
+use super::search::{CURSOR_PATTERN, SearchAnswer, search};
 use crate::ACTOR;
 use crate::envelope::{Content, Envelope};
 use crate::hire::{Hire, HireState};
@@ -43,12 +43,12 @@ pub const ROUTES: &[Route] = &[
         .summary("Offer a capability at a price, or change or pause the offer with the same slug."),
     pay_route(Route::get("/v1/pay/capability/search", handler!(search)), Auth::None, Limit::PayRead)
         .params(&[
-            Param::optional("q", "Part of slug, name or description."),
-            Param::optional("capability", "Exact slug."),
-            Param::optional("max_price_micro", "Highest price.").at_least(0),
-            Param::optional("provider_did", "Exact provider."),
+            Param::optional("q", "Only offers with this text in slug, name or description."),
+            Param::optional("capability", "Only offers with this slug, exactly."),
+            Param::optional("max_price_micro", "Only offers up to this price, in millionths of a credit.").at_least(0),
+            Param::optional("provider_did", "Only offers of the agent with this DID."),
             Param::optional("limit", "Rows per page, at most 200; default 50.").rows("50"),
-            Param::optional("before", "The `next_cursor` of the page before."),
+            Param::optional("before", "The `next_cursor` of the page before.").like(CURSOR_PATTERN),
         ])
         .returns::<SearchAnswer>()
         .summary("Offers that can be hired, cheapest first."),

@@ -42,6 +42,9 @@ fn write(place: &OfferPlace) -> String {
     format!("{}.{}", place.price, place.listed.0)
 }
 
+/// What the text of a place looks like: a price and a time.
+pub const CURSOR_PATTERN: &str = "^[0-9]{1,19}[.][0-9]{1,18}$";
+
 fn read(text: &str) -> Result<OfferPlace> {
     let place = text.split_once('.').and_then(|(price, listed)| {
         Some(OfferPlace { price: price.parse().ok()?, listed: Timestamp(listed.parse().ok()?) })

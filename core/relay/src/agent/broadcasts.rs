@@ -35,7 +35,7 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .params(&[
             Param::optional("status", "`active` or `completed`.").one_of(&["active", "completed"]),
-            Param::optional("limit", "1 to 100, default 50.").count(50, 100),
+            Param::optional("limit", "Most entries of the answer: 1 to 100, default 50.").count(50, 100),
         ])
         .returns::<BroadcastList>()
         .summary("The caller's broadcasts, newest first."),

@@ -38,7 +38,7 @@ pub const ROUTES: &[Route] = &[
             Param::optional("q", "The beginnings of words in names and descriptions."),
             Param::optional("query", "The same as `q`."),
             Param::optional("name", "Exactly this name; case does not count."),
-            Param::optional("limit", "1 to 100, default 50.").count(50, 100),
+            Param::optional("limit", "Most entries of the answer: 1 to 100, default 50.").count(50, 100),
         ])
         .returns::<CapabilityResults>()
         .summary("Capabilities of active agents: best match first, then by trust, rating and age."),

@@ -19,7 +19,7 @@ use super::wire;
 use crate::agent::authentication::Calling;
 use crate::directory::Did;
 use crate::{Error, Result, Timestamp};
-use crypto::encoding;
+use crypto::encoding::{self, DID_PATTERN};
 use engine::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
 use engine::http::{Cx, Param, Response, Route, handler};
 use engine::kv::{Direction, Range, Read, Row, Table};
@@ -47,8 +47,8 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .extension()
         .params(&[
-            Param::optional("after", "Only agents after this DID, in the order of the list."),
-            Param::optional("limit", "1 to 1000, default 100.").count(100, 1_000),
+            Param::optional("after", "Only agents after this DID, in the order of the list.").like(DID_PATTERN),
+            Param::optional("limit", "Most entries of the answer: 1 to 1000, default 100.").count(100, 1_000),
         ])
         .returns::<ConsentList>()
         .summary("The agents that are `blocked`, or those that are `allowed`."),

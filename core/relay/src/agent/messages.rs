@@ -30,7 +30,7 @@ pub const ROUTES: &[Route] = &[
         .summary("Mark up to 100 messages as read; unknown ids are skipped."),
     Route::get("/v1/agent/messages/unread-count", handler!(unread_count))
         .agent()
-        .params(&[Param::optional("from", "DID of one sender.")])
+        .params(&[Param::optional("from", "Only messages of the agent with this DID.")])
         .returns::<UnreadCounts>()
         .summary("How many messages are unread, by sender."),
     Route::delete("/v1/agent/messages/{id}", handler!(delete))

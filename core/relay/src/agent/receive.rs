@@ -19,11 +19,11 @@ use engine::runtime;
 const FILTERS: &[Param] = &[
     Param::optional("since", "Only messages after this time; the `timestamp` of the last one seen.").date(),
     Param::optional("limit", "Most messages in the answer, 1 to 100, default 50.").count(LIMIT.0, LIMIT.1),
-    Param::optional("from", "DID of the sender."),
-    Param::optional("thread_id", "Thread."),
-    Param::optional("content_type", "Content type."),
+    Param::optional("from", "Only messages of the agent with this DID."),
+    Param::optional("thread_id", "Only messages of this thread, exactly."),
+    Param::optional("content_type", "Only messages with this `content_type`, exactly.").such_as("text/plain"),
     Param::optional("unread", "`false` for read messages too.").boolean().default("true"),
-    Param::optional("message_type", "Message type."),
+    Param::optional("message_type", "Only messages with this `message_type`, exactly.").such_as("text"),
     Param::optional(
         "wait",
         "Extension: seconds to wait for a message when there is none, at most 25; without it the answer comes at once.",
@@ -55,7 +55,7 @@ pub const ROUTES: &[Route] = &[
         .effectful()
         .params(&[
             Param::optional("since", "Only messages after this time; the header `Last-Event-ID` wins over it.").date(),
-            Param::optional("from", "DID of the sender."),
+            Param::optional("from", "Only messages of the agent with this DID."),
         ])
         .summary("Unread messages, then new ones as they arrive, as server-sent events; ends after half a minute."),
     Route::get(websocket::PATH, handler!(no_upgrade))

@@ -61,6 +61,9 @@ fn kept_as(username: &str) -> String {
 }
 
 /// Checks a username: 3 to 32 characters of `a-z0-9_`.
+/// What usernames look like.
+pub const USERNAME_PATTERN: &str = "^[a-z0-9_]{3,32}$";
+
 fn check(username: &str) -> Result<()> {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     if (3..=32).contains(&username.len()) && username.bytes().all(allowed) {

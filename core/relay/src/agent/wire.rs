@@ -14,6 +14,9 @@ use engine::settings::Settings;
 /// Characters of the actor part of an id.
 const ACTOR_CHARS: usize = 22;
 
+/// What ids of messages, tasks and other things of an actor look like.
+pub const ID_PATTERN: &str = "^[A-Za-z0-9_-]{22}-[A-Za-z0-9_-]{16}$";
+
 /// The id of a message: the recipient's actor, `-`, and the local part. It is split by position, since both parts may
 /// contain `-` (decision ids-lead-to-actors).
 pub fn message_id(actor: &str, local: &Local) -> String {

@@ -30,9 +30,9 @@ use facts::starter::Country;
 use facts::subject::Subject;
 
 const FILTERS: [Param; 4] = [
-    Param::optional("country", "ISO 3166-1 alpha-2.").country(),
-    Param::optional("domain", "The domain, exactly.").line().such_as("telegram.org"),
-    Param::optional("type", "The claim type, exactly."),
+    Param::optional("country", "Code of a country, ISO 3166-1 alpha-2.").country(),
+    Param::optional("domain", "Only attestations about this domain, exactly.").line().such_as("telegram.org"),
+    Param::optional("type", "Only attestations of this claim type, exactly."),
     Param::optional("claim_type", "The same as `type`."),
 ];
 
@@ -48,10 +48,10 @@ pub const ROUTES: &[Route] = &[
             FILTERS[1],
             FILTERS[2],
             FILTERS[3],
-            Param::optional("agent", "DID of the author."),
-            Param::optional("min_consensus", "Least consensus, 0 to 1.").number(0, 1).default("0"),
+            Param::optional("agent", "Only attestations by the agent with this DID."),
+            Param::optional("min_consensus", "Only attestations with at least this consensus, 0 to 1.").number(0, 1).default("0"),
             Param::optional("since", "Only attestations made after this time.").date(),
-            Param::optional("limit", "1 to 100, default 50.").count(50, 100),
+            Param::optional("limit", "Most entries of the answer: 1 to 100, default 50.").count(50, 100),
         ])
         .returns::<AttestationList>()
         .summary("Attestations, newest first."),

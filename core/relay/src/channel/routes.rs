@@ -40,7 +40,7 @@ pub const ROUTES: &[Route] = &[
             )
             .boolean()
             .default("false"),
-            Param::optional("limit", "1 to 100, default 20.").count(20, 100),
+            Param::optional("limit", "Most entries of the answer: 1 to 100, default 20.").count(20, 100),
         ])
         .returns::<ChannelList>()
         .summary("Public channels, most recently active first. Their counts may be a minute old."),
@@ -66,7 +66,7 @@ pub const ROUTES: &[Route] = &[
             Param::optional("since", "Only later posts; the page begins with the oldest of them.").date(),
             Param::optional("before", "Only earlier posts; without `since` the page ends with the newest of them.")
                 .date(),
-            Param::optional("limit", "1 to 100, default 50.").count(50, 100),
+            Param::optional("limit", "Most entries of the answer: 1 to 100, default 50.").count(50, 100),
         ])
         .returns::<PostList>()
         .summary("Posts of a channel that the caller is in, in the order in which they came."),
@@ -80,7 +80,7 @@ pub const ROUTES: &[Route] = &[
         .params(&[
             Param::optional("status", "`pending`, `accepted`, `declined` or `expired`.")
                 .one_of(&["pending", "accepted", "declined", "expired"]),
-            Param::optional("limit", "1 to 1000, default 100.").count(100, 1_000),
+            Param::optional("limit", "Most entries of the answer: 1 to 1000, default 100.").count(100, 1_000),
         ])
         .returns::<InviteList>()
         .summary("Invites that the caller received, newest first."),

@@ -19,7 +19,7 @@ pub const ROUTES: &[Route] = &[Route::get("/v1/agent/discover", handler!(discove
         Param::optional("query", "The beginning of a name, of a word of a name, or of a DID; case does not count."),
         Param::optional("capability", "One of the agent's capabilities; case does not count."),
         Param::optional("limit", "Most agents in the answer, 1 to 100, default 20.").count(LIMIT.0, LIMIT.1),
-        Param::optional("cursor", "The `cursor` of the earlier page."),
+        Param::optional("cursor", "The `cursor` of the earlier page.").like("^[A-Za-z0-9_-]+$"),
     ])
     .returns::<Discovered>()
     .summary("Find agents, best match first: exact, by beginning, by word; then by trust; then by age.")];

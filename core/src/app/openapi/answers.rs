@@ -1,9 +1,13 @@
 //! What a route answers, and its failures.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::examples;
 use super::generate::Schemas;
+use super::{examples, parameters};
 use crate::ErrorCode;
 use crate::engine::http::{Auth, BodyKind, Deprecated, Limit, Route, Shape};
 
@@ -11,31 +15,50 @@ use crate::engine::http::{Auth, BodyKind, Deprecated, Limit, Route, Shape};
 const FAILURES: &[(&str, u16, &str)] = &[
     ("BadRequest", 400, "A parameter or the body is not what the route reads."),
     ("Unauthorized", 401, "The key is missing, unknown or revoked."),
+    ("PaymentRequired", 402, "The wallet has too little."),
     ("Forbidden", 403, "The caller may not do this."),
     ("NotFound", 404, "There is no such thing, or it belongs to somebody else."),
+    ("Conflict", 409, "The request contradicts what there is now."),
     ("TooLarge", 413, "The body, or a value in it, is too large."),
     ("UnsupportedMediaType", 415, "The body is not of the media type that the route reads."),
+    ("Unprocessable", 422, "The same key of repetition came with another request."),
     ("RateLimited", 429, "Too many requests; `Retry-After` says how many seconds to wait."),
+    ("Unavailable", 503, "This cannot be done at present; `Retry-After` says how many seconds to wait."),
 ];
+
+/// Method and path with the statuses of failures that do not follow from the row of the route. Every answer that a test
+/// gets is held against the document, so a status that is missing here fails a test.
+static MORE: LazyLock<BTreeMap<&str, &str>> =
+    LazyLock::new(|| include_str!("failures.tsv").lines().filter_map(|line| line.split_once('\t')).collect());
 
 /// The failures as components, and the one of all others.
 pub fn components() -> Value {
     let mut out = Map::new();
     for (name, status, when) in FAILURES {
-        let codes: Vec<String> = of_status(*status).map(|code| format!("`{}`", code.as_str())).collect();
-        out.insert((*name).to_owned(), failure(&format!("{when} Codes: {}.", codes.join(", ")), *status == 429));
+        let codes: Vec<ErrorCode> = ErrorCode::ALL.iter().copied().filter(|code| code.status() == *status).collect();
+        let names: Vec<String> = codes.iter().map(|code| format!("`{}`", code.as_str())).collect();
+        let about = format!("{when} Codes: {}.", names.join(", "));
+        out.insert((*name).to_owned(), failure(&about, &codes, matches!(status, 429 | 503)));
     }
-    out.insert("Failure".into(), failure("Any other failure; the body names its code.", true));
+    let listed = |code: &ErrorCode| FAILURES.iter().any(|(_, status, _)| code.status() == *status);
+    let others: Vec<ErrorCode> = ErrorCode::ALL.iter().copied().filter(|code| !listed(code)).collect();
+    out.insert("Failure".into(), failure("Any other failure; the body names its code.", &others, true));
     Value::Object(out)
 }
 
-fn of_status(status: u16) -> impl Iterator<Item = &'static ErrorCode> {
-    ErrorCode::ALL.iter().filter(move |code| code.status().as_u16() == status)
+/// A failure for each of these codes, as its body is written: with the sentence that the table of codes has for it.
+fn shown(codes: &[ErrorCode]) -> Value {
+    let bodies = codes.iter().map(|code| {
+        let body = json!({ "error": code.as_str(), "message": code.meaning().trim() });
+        (code.as_str().to_owned(), json!({ "value": body }))
+    });
+    Value::Object(bodies.collect())
 }
 
-fn failure(description: &str, waits: bool) -> Value {
+fn failure(description: &str, codes: &[ErrorCode], waits: bool) -> Value {
     let schema = json!({ "$ref": "#/components/schemas/ErrorAnswer" });
-    let mut out = json!({ "description": description, "content": { "application/json": { "schema": schema } } });
+    let body = json!({ "schema": schema, "examples": shown(codes) });
+    let mut out = json!({ "description": description, "content": { "application/json": body } });
     if waits {
         out["headers"] = json!({ "Retry-After": {
             "description": "Whole seconds to wait.",
@@ -62,16 +85,25 @@ pub fn error_schema() -> Value {
 
 fn refuses(route: &Route, status: u16) -> bool {
     let has_path = route.path.contains('{');
-    match status {
+    // The signer may have no key here, and each nonce counts once.
+    let pays = parameters::is_envelope(route);
+    let more = MORE.get(format!("{} {}", route.method, route.path).as_str()).copied().unwrap_or_default();
+    let by_row = match status {
         400 => has_path || !route.params.is_empty() || route.body != BodyKind::None,
         401 => !matches!(route.auth, Auth::None),
         403 => !matches!(route.auth, Auth::None | Auth::Admin),
-        404 => has_path,
-        413 => route.body != BodyKind::None,
+        404 => has_path || pays,
+        // A registration that waits for its DID may call few routes.
+        409 => pays || (route.auth == Auth::Agent && !route.waiting),
+        // A body that nobody reads may be too large too.
+        413 => route.method != Method::GET,
         415 => route.body == BodyKind::Json,
+        422 => parameters::repeatable(route).is_some(),
         429 => !matches!(route.limit, Limit::None | Limit::AgentPatient),
+        503 => route.limit == Limit::AgentPatient,
         _ => false,
-    }
+    };
+    by_row || more.split(' ').any(|listed| listed.parse() == Ok(status))
 }
 
 /// Routes that make something, or replace what was there already and answer 200.

@@ -2,62 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::http::{Auth, COUNTRY_PATTERN, Param, Route};
+use super::in_path;
+use crate::engine::http::{Auth, Limit, Param, Route, Shape};
 use crate::intelligence::import::ImportKind;
-
-/// What a parameter of a path may hold: its name, the beginning of its routes, what it is, a pattern that all accepted
-/// values fit, and an example.
-struct InPath {
-    name: &'static str,
-    begins: &'static str,
-    doc: &'static str,
-    pattern: &'static str,
-    example: &'static str,
-}
-
-const fn of(
-    name: &'static str,
-    begins: &'static str,
-    doc: &'static str,
-    pattern: &'static str,
-    example: &'static str,
-) -> InPath {
-    InPath { name, begins, doc, pattern, example }
-}
-
-/// Ids as the relay and the ledger write them.
-const ID: &str = "WBwmMfPyhpetFdMQSGhVjA";
-const LEDGER_ID: &str = "581c2631-f3f2-8697-ad15-d3104868558c";
-
-/// The longest beginning that fits decides.
-const IN_PATH: &[InPath] = &[
-    of("did", "/", "DID of an agent.", "", "did:svc:VanTWgMccx3BpGjeJ6TyZA"),
-    of("code", "/", "ISO 3166-1 alpha-2 code of a country.", COUNTRY_PATTERN, "KE"),
-    of("country", "/", "ISO 3166-1 alpha-2 code of a country.", COUNTRY_PATTERN, "KE"),
-    of("domain", "/", "A domain, or the name of a service.", "", "telegram.org"),
-    of("service", "/", "A service such as a platform, or a domain.", "", "telegram"),
-    of("platform", "/", "A platform by its slug.", "", "telegram"),
-    of("asn", "/", "The number of a network, with or without `AS`.", "^([Aa][Ss])?[0-9]+$", "AS64500"),
-    of("file", "/data/dumps/", "Name of a file, as `/data/dumps` lists it.", "", "KE-2024-03.csv"),
-    of("number", "/v1/admin/forecast/", "Number of the report.", "^[0-9]+$", "1"),
-    of("account", "/v1/admin/keys/", "Account of the key, as the list of keys has it.", "", ID),
-    of("peer", "/v1/admin/peers/", "Id of the peer.", "", ID),
-    of("nodeId", "/", "Id of the node.", "", "cp-2bd2c119cf3fa478"),
-    of("name", "/v1/admin/sources/", "Id of the source.", "", "ooni"),
-    of("name", "/v1/agent/username/", "A username.", "", "ada"),
-    of("list", "/v1/agent/consent/", "`blocked` or `allowed`.", "^(blocked|allowed)$", "blocked"),
-    of("namespace", "/v1/agent/memory/", "A namespace of the agent's memory.", "", "notes"),
-    of("key", "/v1/agent/memory/", "A key; it may contain slashes.", "", "plan"),
-    of("escrow_id", "/", "Id of the escrow.", "", LEDGER_ID),
-    of("delivery_id", "/", "Id of the delivery.", "", ID),
-    of("id", "/", "Id.", "", ID),
-    of("id", "/v1/pay/", "Id.", "", LEDGER_ID),
-    of("id", "/data/incidents/", "Either id of the incident.", "", "KE-2023-0001"),
-    of("id", "/v1/atlas/incidents/", "Either id of the incident.", "", "KE-2023-0001"),
-    of("id", "/v1/admin/incidents/", "Either id of the incident.", "", "KE-2023-0001"),
-    of("id", "/data/evidence/", "Id of the evidence.", "", "581c2631f3f28697"),
-    of("id", "/v1/pay/audit/proof/", "Id of a transfer or an escrow, or the place of an event in the log.", "", "0"),
-];
+use crate::{ledger, relay};
 
 /// Parameters of one route, in the order path, query, headers.
 pub fn all(route: &Route) -> Vec<Value> {
@@ -67,26 +15,24 @@ pub fn all(route: &Route) -> Vec<Value> {
 }
 
 fn in_path(route: &Route, name: &str) -> Value {
-    let fits = IN_PATH.iter().filter(|known| known.name == name && route.path.starts_with(known.begins));
-    let Some(known) = fits.max_by_key(|known| known.begins.len()) else {
+    let mut out = json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } });
+    let Some(known) = in_path::known(route, name) else {
         // The kinds of imports are a list of their own.
-        let kinds: Vec<&str> = ImportKind::ALL.iter().map(|kind| kind.as_str()).collect();
-        let schema =
-            if name == "kind" { json!({ "type": "string", "enum": kinds }) } else { json!({ "type": "string" }) };
-        return json!({ "name": name, "in": "path", "required": true, "schema": schema });
+        if name == "kind" {
+            let kinds: Vec<&str> = ImportKind::ALL.iter().map(|kind| kind.as_str()).collect();
+            out["description"] = "What is imported.".into();
+            out["schema"]["enum"] = json!(kinds);
+        }
+        return out;
     };
-    let mut schema = json!({ "type": "string" });
-    if !known.pattern.is_empty() {
-        schema["pattern"] = known.pattern.into();
+    out["description"] = known.doc.into();
+    if known.shape != Shape::Text {
+        out["schema"] = known.schema();
     }
-    json!({
-        "name": name,
-        "in": "path",
-        "required": true,
-        "description": known.doc,
-        "schema": schema,
-        "example": known.example,
-    })
+    if let Some(example) = known.example() {
+        out["example"] = example.into();
+    }
+    out
 }
 
 fn in_query(param: &Param) -> Value {
@@ -108,15 +54,41 @@ fn in_query(param: &Param) -> Value {
     out
 }
 
+/// The header that probes sign with. The word in its name is the brand of the deployment.
+fn signature() -> Value {
+    json!({
+        "name": "X-Svc-Signature",
+        "in": "header",
+        "required": true,
+        "description": "`sha256=` and the HMAC-SHA256 of the body under the token of the node, in hexadecimal digits. A \
+            deployment with another brand than `svc` takes it in the name of its header.",
+        "schema": { "type": "string", "pattern": "^sha256=[0-9A-Fa-f]{64}$" },
+    })
+}
+
+/// Whether a route reads an envelope of the ledger that changes something.
+pub fn is_envelope(route: &Route) -> bool {
+    let signed = matches!(route.auth, Auth::Signed | Auth::SignedOrAdmin | Auth::SignedAdmin);
+    signed && route.limit == Limit::PayWrite
+}
+
+/// Most characters of an `Idempotency-Key`, where a request under the same key is done once.
+pub fn repeatable(route: &Route) -> Option<usize> {
+    let says = route.auth == Auth::Agent && route.summary.contains("`Idempotency-Key`");
+    says.then_some(relay::agent::idempotency::MAX_KEY).or(is_envelope(route).then_some(ledger::idempotency::MAX_KEY))
+}
+
 /// Headers that change what a route does.
 fn in_headers(route: &Route) -> Option<Value> {
-    let repeatable = route.auth == Auth::Agent && route.summary.contains("`Idempotency-Key`");
-    repeatable.then(|| {
+    if route.auth == Auth::Probe {
+        return Some(signature());
+    }
+    repeatable(route).map(|most| {
         let mut out = Map::new();
         out.insert("name".into(), "Idempotency-Key".into());
         out.insert("in".into(), "header".into());
         out.insert("description".into(), "A text of the client; the same request under it again is done once.".into());
-        out.insert("schema".into(), json!({ "type": "string", "minLength": 1, "maxLength": 255 }));
+        out.insert("schema".into(), json!({ "type": "string", "minLength": 1, "maxLength": most }));
         Value::Object(out)
     })
 }
@@ -128,10 +100,56 @@ mod tests {
     #[test]
     fn every_parameter_of_a_path_is_described() {
         for route in crate::app::PROGRAM.interface() {
-            for parameter in all(route).iter().filter(|one| one["in"] == "path" && one["name"] != "kind") {
+            for parameter in all(route).iter().filter(|one| one["in"] == "path") {
                 assert!(parameter["description"].is_string(), "{} {parameter}", route.path);
             }
         }
+    }
+
+    /// Texts without a form, by the name of the parameter, each with the reason.
+    const FREE: &[(&str, &str)] = &[
+        ("account", "The account, or a whole key as it was found."),
+        ("actor", "What an answer gave; the dump goes on after it."),
+        ("after", "The account after which the list of keys goes on, whether it still exists or not."),
+        ("agent", "Nobody else is an author: other texts find nothing."),
+        ("capability", "Any text; what nobody has finds nothing."),
+        ("claim_type", "Any text; what nobody claimed finds nothing."),
+        ("content_type", "Any text of the sender."),
+        ("did", "The ledger's lists are empty for what is nobody's DID, and so are pins."),
+        ("domain", "Addresses, names of hosts in every script, and names of services."),
+        ("from", "Nobody else has sent anything: other texts find nothing."),
+        ("list", "What it may be depends on the kind of the import."),
+        ("message_type", "Any text of the sender."),
+        ("model", "The models of this deployment have the names that it gave them."),
+        ("name", "Names of sources and of capabilities."),
+        ("peer", "Its id, or its address."),
+        ("period", "Ignored."),
+        ("platform", "A slug, or another name of a platform, also of those that a list of targets brings."),
+        ("provider_did", "Any text; who offers nothing has no offers."),
+        ("q", "Words of people."),
+        ("query", "Words of people."),
+        ("row", "What an answer gave, in base64."),
+        ("service", "Names of services, addresses, and names of hosts in every script."),
+        ("target", "Addresses, names of hosts in every script, and names of services."),
+        ("thread_id", "Any text of the sender."),
+        ("topic", "Any text; what no channel and no incident is about finds nothing."),
+        ("type", "Any text; what nobody claimed finds nothing."),
+    ];
+
+    #[test]
+    fn every_text_says_its_form_or_has_a_reason_why_not() {
+        let mut seen = std::collections::BTreeSet::new();
+        for route in crate::app::PROGRAM.interface() {
+            for parameter in all(route) {
+                let schema = &parameter["schema"];
+                let says = ["enum", "pattern", "format", "maxLength"].iter().any(|word| schema.get(word).is_some());
+                if schema["type"] == "string" && !says {
+                    seen.insert(parameter["name"].as_str().unwrap().to_owned());
+                }
+            }
+        }
+        let reasons = FREE.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(seen, reasons);
     }
 
     #[test]

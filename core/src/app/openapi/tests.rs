@@ -44,6 +44,15 @@ fn the_document_that_is_served_says_what_the_committed_one_says() {
 }
 
 #[test]
+fn the_document_of_a_server_with_an_address_names_it_and_says_the_same_of_all_else() {
+    let address = "https://heliograph.example/a\"b";
+    let mut served: Value = serde_json::from_str(&served_at(address)).unwrap();
+    assert_eq!(served["servers"][0]["url"], address);
+    served["servers"][0]["url"] = "/".into();
+    assert_eq!(served, serde_json::from_str::<Value>(DOCUMENT).unwrap());
+}
+
+#[test]
 fn every_operation_has_a_name_of_its_own_that_begins_with_a_small_letter() {
     let (document, mut seen) = (generate(), BTreeSet::new());
     for (place, operation) in operations(&document) {
@@ -56,13 +65,49 @@ fn every_operation_has_a_name_of_its_own_that_begins_with_a_small_letter() {
 }
 
 #[test]
-fn every_line_of_the_names_is_a_route() {
+fn every_line_of_the_names_and_failures_is_a_route() {
     let routes: BTreeSet<String> =
         crate::app::PROGRAM.interface().map(|route| format!("{} {}", route.method, route.path)).collect();
     for line in include_str!("names.tsv").lines() {
         let (route, name) = line.split_once('\t').unwrap();
         assert!(routes.contains(route), "{name} names {route}, which is no route");
     }
+    for line in include_str!("failures.tsv").lines() {
+        let (route, statuses) = line.split_once('\t').unwrap();
+        assert!(routes.contains(route), "{statuses} is said of {route}, which is no route");
+    }
+}
+
+#[test]
+fn every_status_of_a_failure_that_a_route_adds_is_described() {
+    let document = generate();
+    for line in include_str!("failures.tsv").lines() {
+        let (route, statuses) = line.split_once('\t').unwrap();
+        let (method, path) = route.split_once(' ').unwrap();
+        let operation = &document["paths"][path.replace("{*", "{")][method.to_lowercase()];
+        for status in statuses.split(' ') {
+            assert!(operation["responses"][status]["$ref"].is_string(), "{route} {status} has no component");
+        }
+    }
+}
+
+#[test]
+fn every_code_of_a_failure_has_one_example_in_the_form_of_its_body() {
+    let document = generate();
+    let mut seen = BTreeSet::new();
+    for (name, answer) in document["components"]["responses"].as_object().unwrap() {
+        let examples = answer["content"]["application/json"]["examples"].as_object().unwrap();
+        for (code, example) in examples {
+            let body = &example["value"];
+            assert!(
+                body["error"] == **code && body["message"].as_str().is_some_and(|text| text.ends_with('.')),
+                "{name}"
+            );
+            assert!(seen.insert(code.clone()), "{code} stands twice");
+        }
+    }
+    let all = crate::ErrorCode::ALL.iter().map(|code| code.as_str().to_owned()).collect();
+    assert_eq!(seen, all);
 }
 
 #[test]

@@ -199,7 +199,7 @@ pub struct BatchResult {
 }
 
 impl BatchResult {
-    fn new(question: &Question, target: String, answer: Detection, leads: Leads) -> BatchResult {
+    fn new(question: &SubjectQuestion, target: String, answer: Detection, leads: Leads) -> BatchResult {
         let said = leads.after(sentence(&answer, &question.code));
         BatchResult {
             target,

@@ -60,7 +60,7 @@ pub const ROUTES: &[Route] = &[
         .limit(Limit::Accessibility)
         .params(&[
             Param::required("domain", "A domain, URL or service name.").such_as("telegram.org"),
-            Param::required("country", "ISO 3166-1 alpha-2.").country(),
+            Param::required("country", "Code of a country, ISO 3166-1 alpha-2.").country(),
             AS_OF,
             EXPLAIN,
         ])
@@ -121,7 +121,7 @@ pub const ROUTES: &[Route] = &[
     Route::get("/data/domain/{domain}/history", handler!(history::history))
         .limit(Limit::Data)
         .params(&[
-            Param::optional("days", "Default 30, at most 365.").count(30, 365),
+            Param::optional("days", "Days of the history, up to now: default 30, at most 365.").count(30, 365),
             SINCE_DAY,
             UNTIL_DAY,
             Param::optional("country", "Only this country. A range of more than 366 days needs it.").country(),

@@ -108,6 +108,12 @@ pub struct DisputePage {
     pub next: Option<String>,
 }
 
+/// What ids of disputes look like, in any case.
+pub const DISPUTE_ID: &str = "^[0-9A-Fa-f]{16}$";
+
+/// What `next` looks like: the time and the id of a dispute.
+pub const PLACE_PATTERN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}[^ ]* .*$";
+
 pub async fn list(cx: Cx) -> Result<Response> {
     let resolved = match cx.query("status")?.as_deref() {
         None | Some("open") => false,

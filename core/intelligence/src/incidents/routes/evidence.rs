@@ -145,6 +145,9 @@ enum Cursor {
     After(Option<WitnessPlace>),
 }
 
+/// What the text of a cursor looks like.
+pub const CURSOR_PATTERN: &str = "^(k[0-9]{1,10}|m0|m[0-9]{1,10}([.][0-9]{1,10}){2}[.][0-9]{1,3})$";
+
 impl Cursor {
     fn parse(text: &str) -> Option<Cursor> {
         let (kind, rest) = text.split_at_checked(1)?;

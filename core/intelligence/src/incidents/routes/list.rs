@@ -8,7 +8,7 @@ use crate::incidents::actor;
 use crate::incidents::documents::{self, DEFAULT_LIMIT, generated};
 use crate::incidents::model::{Incident, IncidentType, Severity, Status};
 use crate::incidents::query::{Domains, Filter, LastChange, Listed, ReadListing, Select};
-use crate::incidents::search::words::{ListingOf, Search, SelectedOf, Words};
+use crate::incidents::search::words::{self, ListingOf, Search, SelectedOf, Words};
 use crate::incidents::tables::IdKey;
 use crate::incidents::written::MANNER;
 use crate::{Error, Result, reference, world};
@@ -23,24 +23,26 @@ pub const PARAMS: &[Param] = &[
     Param::optional(
         "q",
         "Words that must all stand in the incident, or begin words of it, without regard to case and accents: at most 10.",
-    ),
-    Param::optional("limit", "Default 50, at most 200.").count(DEFAULT_LIMIT, MAX_LIMIT),
-    Param::optional("offset", "Default 0.").at_least(0).default("0"),
-    Param::optional("country", "ISO 3166-1 alpha-2.").country(),
+    )
+    .length(1, words::MAX_CHARACTERS as u32)
+    .such_as("telegram nairobi"),
+    Param::optional("limit", "Most entries of the answer: default 50, at most 200.").count(DEFAULT_LIMIT, MAX_LIMIT),
+    Param::optional("offset", "How many of the first entries are passed over; default 0.").at_least(0).default("0"),
+    Param::optional("country", "Code of a country, ISO 3166-1 alpha-2.").country(),
     Param::optional("status", "`active`, `resolved`, `suspected`, or `confirmed` for all but suspected ones.")
         .one_of(&["active", "resolved", "suspected", "confirmed"]),
     Param::optional("type", "`censorship`, `disruption` or `mixed`.").one_of(&["censorship", "disruption", "mixed"]),
     Param::optional("severity", "At least `low`, `medium`, `high` or `critical`.")
         .one_of(&["low", "medium", "high", "critical"]),
     Param::optional("topic", "A topic such as `news`, or a category code such as `NEWS`.").such_as("news"),
-    Param::optional("citable", "`true` or `false`.").boolean(),
+    Param::optional("citable", "`true`: only incidents that may be cited; `false`: only the others.").boolean(),
     Param::optional("min_sources", "At least so many independent sources.").at_least(0).default("0"),
     Param::optional("service", "A platform such as `telegram`, or a name as `affectedServices` has it.")
         .line()
         .such_as("telegram"),
     Param::optional("domain", "A domain; those of a platform mean the platform.").line().such_as("x.com"),
     Param::optional("since", "ISO 8601: still going on at that time or begun later.").date(),
-    Param::optional("until", "ISO 8601: begun by then.").date(),
+    Param::optional("until", "Only incidents that had begun by then, ISO 8601.").date(),
     FORMAT,
 ];
 

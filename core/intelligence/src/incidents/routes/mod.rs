@@ -67,7 +67,7 @@ pub const ROUTES: &[Route] = &[
                 "Rows of a page, 1 to 200; unless given, the first page has all that the incident keeps.",
             )
             .at_least(1),
-            Param::optional("cursor", "`next_cursor` of the page before."),
+            Param::optional("cursor", "`next_cursor` of the page before.").like(evidence::CURSOR_PATTERN),
         ])
         .returns::<evidence::EvidenceList>()
         .summary("What an incident rests on."),
@@ -134,14 +134,15 @@ pub const ROUTES: &[Route] = &[
             Param::required("query", "Words, at most 2,000 characters.")
                 .length(1, 2_000)
                 .such_as("Telegram blocked during protests"),
-            Param::optional("k", "Default 5, at most 50.").count(similar::DEFAULT_K, similar::MAX_K),
-            Param::optional("country", "ISO 3166-1 alpha-2.").country(),
+            Param::optional("k", "Most incidents of the answer: default 5, at most 50.")
+                .count(similar::DEFAULT_K, similar::MAX_K),
+            Param::optional("country", "Code of a country, ISO 3166-1 alpha-2.").country(),
             Param::optional("incident_type", "`censorship`, `disruption` or `mixed`.").one_of(&[
                 "censorship",
                 "disruption",
                 "mixed",
             ]),
-            Param::optional("min_confidence", "0 to 1.").number(0, 1),
+            Param::optional("min_confidence", "Only incidents of at least this confidence, 0 to 1.").number(0, 1),
         ])
         .returns::<similar::SimilarBody>()
         .summary("Incidents similar to a text."),
@@ -162,7 +163,7 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .params(&[
             Param::optional("status", "`open` (default) or `resolved`.").one_of(&["open", "resolved"]).default("open"),
-            Param::optional("after", "The `next` of the page before."),
+            Param::optional("after", "The `next` of the page before.").like(dispute::PLACE_PATTERN),
             Param::optional("limit", "At most 1,000; default 100.").count(100, 1_000),
         ])
         .returns::<dispute::DisputePage>()

@@ -16,7 +16,7 @@ use engine::settings::Settings;
 use facts::folding;
 
 /// Characters and words of a query, at most.
-const MAX_CHARACTERS: usize = 200;
+pub const MAX_CHARACTERS: usize = 200;
 const MAX_WORDS: usize = 10;
 /// Incidents that one operation reads.
 const READ_AT_ONCE: usize = 2_000;

@@ -8,7 +8,7 @@
 
 mod routes;
 
-pub use routes::ROUTES;
+pub use routes::{MAX_KEY, MAX_NAMESPACE, ROUTES};
 
 use serde::{Deserialize, Serialize};
 

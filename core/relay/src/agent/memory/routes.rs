@@ -28,9 +28,11 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/agent/memory/{namespace}", handler!(keys))
         .agent()
         .params(&[
-            Param::optional("prefix", "Only keys that begin with this text."),
-            Param::optional("after", "Only keys after this one, in the order of the list."),
-            Param::optional("limit", "1 to 1000, default 100.").count(100, 1_000),
+            Param::optional("prefix", "Only keys that begin with this text, at most 600 bytes.")
+                .length(0, MAX_KEY as u32),
+            Param::optional("after", "Only keys after this one, in the order of the list; at most 600 bytes.")
+                .length(0, MAX_KEY as u32),
+            Param::optional("limit", "Most entries of the answer: 1 to 1000, default 100.").count(100, 1_000),
         ])
         .returns::<KeyList>()
         .summary("Keys of a namespace, without their values."),
@@ -41,8 +43,8 @@ pub const ROUTES: &[Route] = &[
 ];
 
 /// Most bytes of a namespace and of a key; our choice, so that they fit into a key of the store.
-const MAX_NAMESPACE: usize = 200;
-const MAX_KEY: usize = 600;
+pub const MAX_NAMESPACE: usize = 200;
+pub const MAX_KEY: usize = 600;
 /// Most characters of `value_type` and `client_nonce`; our choice.
 const MAX_LABEL: usize = 128;
 /// Most seconds of a ttl, ten years; our choice. A value that must stay longer needs no ttl.

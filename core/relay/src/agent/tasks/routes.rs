@@ -45,7 +45,7 @@ pub const ROUTES: &[Route] = &[
                 "Only tasks created before this time; the `created_at` of the last task gives the next page.",
             )
             .date(),
-            Param::optional("limit", "1 to 100, default 50.").count(50, 100),
+            Param::optional("limit", "Most entries of the answer: 1 to 100, default 50.").count(50, 100),
         ])
         .returns::<TaskList>()
         .summary("The caller's tasks, newest first, without input and output."),

@@ -17,7 +17,8 @@ use engine::runtime;
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/agent/trust/leaderboard", handler!(best))
         .params(&[
-            Param::optional("limit", "1 to 100, default 25.").count(leaderboard::DEFAULT_LIMIT, 100),
+            Param::optional("limit", "Most entries of the answer: 1 to 100, default 25.")
+                .count(leaderboard::DEFAULT_LIMIT, 100),
             Param::optional("min_level", "`new`, `low`, `medium`, `high` or `verified`.")
                 .one_of(&["new", "low", "medium", "high", "verified"])
                 .default("new"),

@@ -105,8 +105,23 @@ async fn ask(
     Ok((answer, asking.address(CHECK, &asked)))
 }
 
+/// Whether somebody measured it, or a list names it. Otherwise `lastChecked` is the time of the question, since the
+/// interface demands a time there: no model should take that for a time when somebody looked.
+fn was_checked(answer: &Value) -> bool {
+    text(answer, "basis") != "unmeasured" || !text(answer, "staleSince").is_empty()
+}
+
+/// These members of a check, without a time of checking where there was none.
+fn told_of(answer: &Value, names: &[&str]) -> Map<String, Value> {
+    let mut members = picked(answer, names);
+    if !was_checked(answer) {
+        members.remove("lastChecked");
+    }
+    members
+}
+
 fn members(answer: &Value, domain: &str) -> Map<String, Value> {
-    let mut members = picked(answer, &MEMBERS);
+    let mut members = told_of(answer, &MEMBERS);
     members.insert("domain".into(), json!(domain));
     if let Some(incident) = answer.get("latestIncident").filter(|incident| !incident.is_null()) {
         members.insert("latestIncident".into(), Value::Object(picked(incident, &["id", "title", "url"])));
@@ -117,6 +132,9 @@ fn members(answer: &Value, domain: &str) -> Map<String, Value> {
 /// The summary of the answer, and how sure it is.
 fn sentence(answer: &Value) -> String {
     let mut said = text(answer, "summary").to_owned();
+    if !was_checked(answer) {
+        said += " So there is no time at which it was last checked.";
+    }
     if let Some(confidence) = number(answer, "confidence").filter(|_| text(answer, "status") != "unknown") {
         let _ = write!(said, " Confidence {confidence}.");
     }
@@ -190,7 +208,7 @@ async fn compare(asking: &Asking<'_>, arguments: &Arguments) -> Result<Told, Ref
         let (line, mut row, address) = match domain {
             Some(domain) => {
                 let (answer, address) = ask(asking, domain, &country, as_of, false).await?;
-                (sentence(&answer), picked(&answer, &COMPARED), address)
+                (sentence(&answer), told_of(&answer, &COMPARED), address)
             }
             None => {
                 let (path, asked) = (format!("/v1/censorship-index/{}", encoded(&country)), query(&[("as_of", as_of)]));
