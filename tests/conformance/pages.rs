@@ -174,7 +174,8 @@ fn untranslated(page: &str) -> Vec<String> {
         if tag.starts_with('/') {
             while open.pop().is_some_and(|(opened, _)| opened != name) {}
         } else if !EMPTY.contains(&name) && !tag.starts_with('!') {
-            let apart = ["bdi", "code", "pre"].contains(&name) || tag.contains(" lang=\"en\"");
+            let apart = ["bdi", "code", "pre"].contains(&name)
+                || [" lang=\"en\"", " dir=\"auto\""].iter().any(|marked| tag.contains(marked));
             open.push((name, apart || open.last().is_some_and(|(_, apart)| *apart)));
         }
         let told = ["alt", "title", "aria-label", "content"].into_iter().flat_map(|name| attributes(piece, name));

@@ -238,12 +238,13 @@ fn facts(check: &Answer, w: Words) -> Vec<(String, String)> {
         _ => {}
     }
     add("check.stale", w.day(check.text("staleSince")));
-    add("check.methods", w.ways(&check.texts("methods")));
     add(
         "check.reason",
         if check.text("reason") == "site_down" { w.t("reason.site_down").to_owned() } else { String::new() },
     );
     add("check.sources", w.sources(&check.texts("sources")));
+    // The longest stands last.
+    add("check.methods", w.ways(&check.texts("methods")));
     facts
 }
 

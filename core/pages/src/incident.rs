@@ -246,10 +246,11 @@ fn facts(incident: &Answer, w: Words) -> Vec<(String, String)> {
         add("check.networks_blocked", w.with("check.of_networks", &networks));
     }
     add("check.measurements", w.number(incident.count("measurementCount")));
-    add("check.methods", w.ways(&incident.texts("blockingMethods")));
     add("incident.networks", w.list(&incident.texts("affectedAsns")));
     add("incident.areas", w.list(&incident.texts("areas")));
     add("check.sources", w.sources(&incident.texts("sources")));
+    // The longest stands last.
+    add("check.methods", w.ways(&incident.texts("blockingMethods")));
     facts
 }
 

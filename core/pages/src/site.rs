@@ -57,10 +57,6 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         (platform.text("slug").to_owned(), platform.text("label").to_owned())
     });
     let lines: Vec<Line> = incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect();
-    let since = |country: &str| {
-        let newest = lines.iter().find(|line| line.country == country && line.is_open);
-        newest.map(|line| line.start.clone()).unwrap_or_default()
-    };
     let named = [("site", subject(&site).into())];
     let title = w.with("site.title", &named);
     let feed = (w.with("feed.site", &named), format!("/data/incidents/feed.atom?{about}={address}"));
@@ -75,18 +71,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         then,
         platform,
         countries: countries(w),
-        blocked: rows
-            .iter()
-            .map(|row| Row {
-                code: row.text("country").to_owned(),
-                name: w.country(row.text("country")),
-                summary: row.said(w.0, "summary"),
-                since: since(row.text("country")),
-                basis: w.value("basis", row.text("basis")),
-                confidence: w.percent(row.number("confidence").unwrap_or_default()),
-                last: last(row, w),
-            })
-            .collect(),
+        blocked: rows.iter().map(|row| one_country(row, &lines, w)).collect(),
         last: newest(&answer, &rows, w),
         lead: w.with(
             "site.lead",
@@ -103,6 +88,20 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         address,
     };
     Ok(Page::of(&page)?.computed(moment.is_some()))
+}
+
+fn one_country(row: &Answer, incidents: &[Line], w: Words) -> Row {
+    let code = row.text("country");
+    let newest = incidents.iter().find(|line| line.country == code && line.is_open);
+    Row {
+        code: code.to_owned(),
+        name: w.country(code),
+        summary: row.said(w.0, "summary"),
+        since: newest.map(|line| line.start.clone()).unwrap_or_default(),
+        basis: w.value("basis", row.text("basis")),
+        confidence: w.percent(row.number("confidence").unwrap_or_default()),
+        last: last(row, w),
+    }
 }
 
 /// When a row was measured, or of which day the list is that it rests on.

@@ -74,7 +74,7 @@ impl Words {
     /// The name of a source of measurements or reports.
     pub fn source(self, id: &str) -> String {
         let code = format!("source.{id}");
-        if self.has(&code) { self.t(&code).to_owned() } else { self.apart(id) }
+        self.apart(self.known(&code).unwrap_or(id))
     }
 
     pub fn sources(self, ids: &[String]) -> String {
