@@ -153,9 +153,55 @@ fn check_form(path: &str, page: &str) {
     for part in ["{n}", "{day", "{country", "{site", "word.", "check.title"] {
         assert!(path.starts_with("/docs") || !page.contains(part), "{path} shows {part}");
     }
+    if page.contains("<html lang=\"ar\"") {
+        let foreign = untranslated(page);
+        assert!(foreign.is_empty(), "{path} says in Latin letters: {foreign:?}");
+    }
     let ids = attributes(page, "id");
     assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len(), "{path} has an id twice: {ids:?}");
     assert_eq!(page.matches("<img ").count(), page.matches(" alt=\"").count(), "{path} has an image without words");
+}
+
+/// Runs of more than three words in Latin letters in the text of an Arabic page and in what its attributes say. A name has
+/// signs or an element around it that say where it begins and ends, or its element says that it is English or code.
+fn untranslated(page: &str) -> Vec<String> {
+    const EMPTY: [&str; 5] = ["meta", "link", "img", "input", "br"];
+    let mut open: Vec<(&str, bool)> = Vec::new();
+    let mut found = Vec::new();
+    for piece in page.split('<').skip(1) {
+        let (tag, text) = piece.split_once('>').unwrap();
+        let name = tag.split_whitespace().next().unwrap().trim_start_matches('/');
+        if tag.starts_with('/') {
+            while open.pop().is_some_and(|(opened, _)| opened != name) {}
+        } else if !EMPTY.contains(&name) && !tag.starts_with('!') {
+            let apart = ["bdi", "code", "pre"].contains(&name)
+                || [" lang=\"en\"", " dir=\"auto\""].iter().any(|marked| tag.contains(marked));
+            open.push((name, apart || open.last().is_some_and(|(_, apart)| *apart)));
+        }
+        let told = ["alt", "title", "aria-label", "content"].into_iter().flat_map(|name| attributes(piece, name));
+        let texts = told.chain((!open.last().is_some_and(|(_, apart)| *apart)).then_some(text));
+        found.extend(texts.filter_map(long_run));
+    }
+    found
+}
+
+/// The first run of more than three Latin words, without what stands between signs of isolation.
+fn long_run(text: &str) -> Option<String> {
+    let outside = text.split('\u{2068}').map(|part| part.rsplit('\u{2069}').next().unwrap());
+    let outside: Vec<&str> = outside.collect();
+    let words = outside.iter().flat_map(|part| part.split_whitespace().chain(["|"]));
+    let mut run: Vec<&str> = Vec::new();
+    for word in words {
+        if word.chars().any(|letter| letter.is_ascii_alphabetic()) && !word.starts_with('&') {
+            run.push(word);
+        } else {
+            run.clear();
+        }
+        if run.len() > 3 {
+            return Some(run.join(" "));
+        }
+    }
+    None
 }
 
 fn pages_are_safe_to_open(suite: &Suite) {
@@ -206,11 +252,25 @@ fn a_country_a_site_and_an_incident_that_are_not_there_have_a_page_that_says_so(
     ] {
         expect_page(&client.get(path), status, language);
     }
-    // What lies beside the pages has a page too, or leads to one.
-    for (path, language) in
-        [("/fr/nothing", "fr"), ("/ar/country", "ar"), ("/country", "en"), ("/site", "en"), ("/incident", "en")]
-    {
-        let answer = client.get(path);
+    // What lies beside the pages has a page too, or leads to one, also for a program that reads JSON.
+    for (path, language) in [
+        ("/fr/nothing", "fr"),
+        ("/ar/country", "ar"),
+        ("/country", "en"),
+        ("/site", "en"),
+        ("/incident", "en"),
+        ("/country/KE/x", "en"),
+        ("/country/K%FF", "en"),
+        ("/site/telegram/KE/x/y", "en"),
+        ("/fr/site/telegram/KE/x", "fr"),
+        ("/ar/%FF", "ar"),
+        ("/incident/KE-2023-0001/x", "en"),
+        ("/guide/journalist/x", "en"),
+        ("/docs/a/b", "en"),
+        ("/incidents/x", "en"),
+        ("/about/x", "en"),
+    ] {
+        let answer = client.with("accept", "application/json").get(path);
         expect_page(&answer, 404, language);
         assert!(answer.text().contains("name=\"site\""), "{path} asks no further: {}", answer.text());
     }
@@ -243,8 +303,22 @@ fn a_moment_stays_with_the_reader_at_every_click(suite: &Suite) {
     let cited = format!("/site/{SITE}/{HALF_BLOCKED}?{then}</bdi>");
     assert!(site.contains(form) && site.contains(&cited), "{site}");
     let country = page(&client, &format!("/country/{HALF_BLOCKED}?{then}"));
-    let links = pages_of(&country);
-    assert!(links.iter().filter(|to| to.starts_with("/site/")).all(|to| to.contains(then)), "{links:?}");
+    let of_all = page(&client, &format!("/site/{SITE}?{then}"));
+    let front = page(&client, &format!("/fr?{then}"));
+    let list = page(&client, &format!("/incidents?country={HALF_BLOCKED}&{then}"));
+    for shown in [&site, &country, &of_all, &front, &list] {
+        let links = pages_of(shown);
+        let about_states =
+            |to: &&String| ["/site/", "/country/", "/badge/", "/data/domain/"].iter().any(|of| to.contains(of));
+        let newer: Vec<_> =
+            links.iter().filter(about_states).filter(|to| !to.contains("as_of=") && !to.contains("until=")).collect();
+        assert!(newer.is_empty(), "{newer:?}");
+        assert!(shown.contains("name=\"as_of\"") && shown.contains("noindex"), "{shown}");
+    }
+    let incidents = "&format=csv&until=2024-03-12";
+    assert!(pages_of(&country).iter().any(|to| to.contains(incidents)), "{:?}", pages_of(&country));
+    let asked = client.get(&format!("/is-it-blocked?site={SITE}&country={HALF_BLOCKED}&{then}"));
+    assert_eq!(asked.header("location"), Some(format!("/site/{SITE}/{HALF_BLOCKED}?{then}").as_str()));
     assert!(!country.contains("id=\"forecast\""), "a forecast of today stands on a page of the past");
     // A range on the page has its last day in it.
     let range = page(&client, &format!("/site/{SITE}/{HALF_BLOCKED}?since=2024-03-01&to=2024-03-12"));
@@ -275,6 +349,8 @@ fn images_and_badges_are_images(suite: &Suite) {
         format!("/image/site/{HALF_BLOCKED}/{SITE}.svg?{range}"),
         format!("/image/networks/{HALF_BLOCKED}/{SITE}.svg?{range}"),
         format!("/badge/{HALF_BLOCKED}/{SITE}.svg"),
+        format!("/ar/badge/{HALF_BLOCKED}/{SITE}.svg"),
+        "/image/world.svg?as_of=2024-03-12".to_owned(),
     ] {
         let answer = client.get(&path);
         assert_eq!(
@@ -286,6 +362,8 @@ fn images_and_badges_are_images(suite: &Suite) {
     }
     let days = client.get(&format!("/image/site/{HALF_BLOCKED}/{SITE}.svg?{range}"));
     assert!(days.text().contains("class=\"blocked\"") && days.text().contains("class=\"sx\""), "{}", days.text());
+    let french = client.get(&format!("/fr/badge/{HALF_BLOCKED}/{SITE}.svg?as_of=2024-03-12"));
+    assert!(french.text().contains("bloqué"), "{}", french.text());
     assert_eq!(client.get("/badge/FI/x.png").status, 404);
 }
 

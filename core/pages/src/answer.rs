@@ -136,7 +136,7 @@ impl Answer<'_> {
             coded.map(|sentence| Some(Sentence::from_json(&sentence.0)?.text_in(language))).collect();
         match said {
             Some(said) if !said.is_empty() => said.join(" "),
-            _ => self.text(&pointer).to_owned(),
+            _ => language.apart(self.text(&pointer)),
         }
     }
 
@@ -171,6 +171,7 @@ mod tests {
             answer.said(Language::French, "summary")
         );
         assert_ne!(answer.said(Language::French, "summary"), answer.said(Language::English, "summary"));
-        assert_eq!(answer.said(Language::Arabic, "title"), "Written by an operator");
+        assert_eq!(answer.said(Language::French, "title"), "Written by an operator");
+        assert_eq!(answer.said(Language::Arabic, "title"), "\u{2068}Written by an operator\u{2069}");
     }
 }

@@ -117,7 +117,7 @@ fn one_network(parts: &[(&Answer, Answer)], deciding: &str, w: Words) -> Option<
 
 fn one_part((role, network): &(&Answer, Answer), w: Words) -> String {
     let word = w.value("status", network.text("status"));
-    let votes = format!("{} / {}", network.count("blocked_votes"), network.count("votes"));
+    let votes = w.apart(&format!("{} / {}", network.count("blocked_votes"), network.count("votes")));
     let probability = w.percent(network.number("p_blocked").unwrap_or_default());
     format!("{}: {word} · {votes} · {probability}", part_name(role.text("key"), w))
 }

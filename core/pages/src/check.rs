@@ -45,6 +45,8 @@ struct CheckPage {
     nothing_measured: String,
     days_alt: String,
     elsewhere: String,
+    /// The address of the badge.
+    badge: String,
     range: Range,
     days: Vec<DayRow>,
     grid: Vec<GridRow>,
@@ -137,18 +139,20 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let code = known(cx.path("country")?)?;
     let Asked { moment, check, range, history, measurements, incidents, computed } = asked(cx, &site, code, w).await?;
     let address = encoded(&site);
-    let named = [("site", w.apart(&subject(&site)).into()), ("country", code.into())];
+    let named = [("site", subject(&site).into()), ("country", code.into())];
     let summary = check.said(w.0, "summary");
     let shown = if computed { format!("?{}", cx.request.query) } else { String::new() };
     let frame = Frame::new(cx, w, format!("/site/{address}/{code}{shown}"), w.with("check.title", &named));
     let days = days(&history, w);
     let (networks, all_networks) = behind::networks(&check, w);
+    let then = Then::new(moment.as_ref(), w);
     let page = CheckPage {
         frame: frame.about(summary.clone()).unlisted(computed),
         w,
+        badge: w.to(&format!("/badge/{code}/{address}.svg{}", then.link)),
         code: code.to_owned(),
         name: w.country(code),
-        then: Then::new(moment.as_ref(), w),
+        then,
         status: check.text("status").to_owned(),
         status_word: w.value("status", check.text("status")),
         facts: facts(&check, w),
@@ -234,12 +238,13 @@ fn facts(check: &Answer, w: Words) -> Vec<(String, String)> {
         _ => {}
     }
     add("check.stale", w.day(check.text("staleSince")));
-    add("check.methods", w.ways(&check.texts("methods")));
     add(
         "check.reason",
         if check.text("reason") == "site_down" { w.t("reason.site_down").to_owned() } else { String::new() },
     );
     add("check.sources", w.sources(&check.texts("sources")));
+    // The longest stands last.
+    add("check.methods", w.ways(&check.texts("methods")));
     facts
 }
 

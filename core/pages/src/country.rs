@@ -133,7 +133,7 @@ async fn asked(cx: &Cx, code: &str) -> Result<Asked> {
     };
     let networks = answer::ask_if_any(cx, &format!("/data/country/{code}/isps"), &of_networks).await?;
     let platforms = answer::ask_if_any(cx, &format!("/v1/platforms/country/{code}"), &past).await?;
-    let until = moment.as_ref().map(|moment| format!("&until={}", encoded(&moment.at))).unwrap_or_default();
+    let until = moment.as_ref().map(Moment::began).unwrap_or_default();
     let incidents = answer::ask(cx, "/data/incidents", &format!("country={code}&limit={INCIDENTS}{until}")).await?;
     let range = Range::last(CATEGORY_DAYS, last.unwrap_or(cx.now()));
     let wanted = format!("probe_cc={code}&axis_x=category_code&{}", range.query());

@@ -18,8 +18,10 @@ struct DataPage {
 
 struct Source {
     name: String,
+    /// Whether the name is a proper one, which is the same in every language.
+    proper: bool,
     url: String,
-    kind: String,
+    about: String,
     rows: u64,
     countries: u64,
     last: String,
@@ -30,9 +32,10 @@ struct Source {
 pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let answer = answer::ask(cx, "/data/sources", "").await?;
     let one = |row: &answer::Answer| Source {
-        name: row.text("name").to_owned(),
+        name: w.known(&format!("source_name.{}", row.text("id"))).unwrap_or_else(|| row.text("name")).to_owned(),
+        proper: w.known(&format!("source_name.{}", row.text("id"))).is_none(),
         url: web_address(row.text("url")),
-        kind: row.text("kind").to_owned(),
+        about: about(row, w),
         rows: row.count("rows"),
         countries: row.count("countries"),
         last: w.day(row.text("lastSeen")),
@@ -45,4 +48,32 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         sources: answer.list("sources").iter().map(one).collect(),
     };
     Page::of(&page)
+}
+
+/// What a source has. All facts inside the program are of one kind.
+fn about(row: &answer::Answer, w: Words) -> String {
+    let id = row.text("id").split('/').next().unwrap_or_default();
+    let known = w.known(&format!("source_kind.{id}")).map(str::to_owned);
+    known.unwrap_or_else(|| w.apart(row.text("kind")))
+}
+
+#[cfg(test)]
+mod tests {
+    use facts::sentence::Language;
+    use facts::source::Source;
+
+    use crate::words::Words;
+
+    #[test]
+    fn every_source_is_described_in_every_language_and_in_english_as_the_interface_does() {
+        for source in Source::ALL {
+            let about = |language| Words(language).known(&format!("source_kind.{}", source.id()));
+            assert_eq!(about(Language::English), Some(source.kind()), "{}", source.id());
+            for language in [Language::French, Language::Arabic] {
+                assert!(about(language).is_some_and(|text| text != source.kind()), "{}", source.id());
+            }
+            let name = Words(Language::English).known(&format!("source_name.{}", source.id()));
+            assert!(name.is_none_or(|name| name == source.name()), "{name:?}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ use crate::answer;
 use crate::chart::map;
 use crate::incident::Line;
 use crate::page::{Frame, Page};
+use crate::range::{Moment, Then};
 use crate::words::Words;
 
 /// Incidents and countries that are shown.
@@ -21,6 +22,7 @@ const FEW: &str = "8";
 struct Front {
     frame: Frame,
     w: Words,
+    then: Then,
     countries: Vec<(String, String)>,
     scored: Vec<Scored>,
     /// Why no country has a score.
@@ -54,9 +56,12 @@ pub fn countries(w: Words) -> Vec<(String, String)> {
 }
 
 pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
-    let index = answer::ask(cx, "/data/censorship-index.json", "").await?;
-    let incidents = answer::ask(cx, "/data/incidents", &format!("limit={FEW}")).await?;
-    let summary = answer::ask(cx, "/v1/measurement/summary", "").await?;
+    let moment = Moment::of(cx)?;
+    let past = moment.as_ref().map(Moment::route).unwrap_or_default();
+    let then = Then::new(moment.as_ref(), w);
+    let index = answer::ask(cx, "/data/censorship-index.json", &past).await?;
+    let incidents = answer::ask(cx, "/data/incidents", &format!("limit={FEW}{}", then.until)).await?;
+    let summary = answer::ask(cx, "/v1/measurement/summary", &past).await?;
     let mut scored: Vec<Scored> = index.list("countries").iter().map(|row| scored(row, w)).collect();
     scored.sort_by_key(|row| std::cmp::Reverse(row.score));
     let sources = summary.list("sources");
@@ -78,8 +83,11 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     };
     let feed = (w.t("feed.all").to_owned(), "/data/incidents/feed.atom".to_owned());
     let front = Front {
-        frame: Frame::new(cx, w, "/", w.t("front.title")).feed(feed.0, feed.1),
+        frame: Frame::new(cx, w, format!("/{}", then.link), w.t("front.title"))
+            .unlisted(moment.is_some())
+            .feed(feed.0, feed.1),
         w,
+        then,
         countries: countries(w),
         reason: answer::for_visitors(&index.said(w.0, "reason")),
         map_alt: match w.count("front.map_alt", scored.len() as u64) {
@@ -91,7 +99,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         measured,
         map: map::size(),
     };
-    Page::of(&front)
+    Ok(Page::of(&front)?.computed(moment.is_some()))
 }
 
 fn scored(row: &answer::Answer, w: Words) -> Scored {
@@ -114,13 +122,14 @@ pub async fn question(cx: Cx, language: Language) -> Result<Response> {
     if !site.is_empty() && !bare(&site).contains(char::is_alphanumeric) {
         return Err(Error::bad_request("What was asked about names no site or service."));
     }
+    let then = Then::new(Moment::of(&cx)?.as_ref(), w).link;
     let to = match (site.as_str(), country.as_str()) {
         ("", "") => w.to("/"),
         ("", country) => w.to(&format!("/country/{}", encoded(country))),
         (site, "") => w.to(&format!("/site/{}", encoded(bare(site)))),
         (site, country) => w.to(&format!("/site/{}/{}", encoded(bare(site)), encoded(country))),
     };
-    Ok(Response::see_other(&to))
+    Ok(Response::see_other(&format!("{to}{then}")))
 }
 
 /// What people paste is often an address: its host is what is asked about.

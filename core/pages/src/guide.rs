@@ -108,7 +108,9 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             .iter()
             .map(|step| {
                 let name = step.name;
-                (word(&format!(".{name}")), word(&format!(".{name}_text")), step.request.replace("BASE", &base))
+                // A badge has words of its language.
+                let request = step.request.replace("BASE/badge", &format!("BASE{}", w.to("/badge")));
+                (word(&format!(".{name}")), word(&format!(".{name}_text")), request.replace("BASE", &base))
             })
             .collect(),
         others: w.guides().into_iter().filter(|(other, _)| other != reader).collect(),

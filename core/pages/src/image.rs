@@ -15,7 +15,7 @@ use crate::chart::line::{self, Point};
 use crate::chart::map;
 use crate::check::{NetworkDay, by_day, by_network};
 use crate::country::known;
-use crate::range::Range;
+use crate::range::{Moment, Range};
 
 /// An image has a style of its own and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
@@ -38,11 +38,15 @@ pub fn name(cx: &Cx) -> Result<&str> {
 }
 
 pub async fn world(cx: Cx) -> Result<Response> {
-    let index = answer::ask(&cx, "/data/censorship-index.json", "").await?;
+    let moment = Moment::of(&cx)?;
+    let past = moment.as_ref().map(Moment::route).unwrap_or_default();
+    let index = answer::ask(&cx, "/data/censorship-index.json", &past).await?;
     let rows = index.list("countries");
     let scores = rows.iter().filter_map(|row| Some((row.text("code").to_owned(), row.number("score")?)));
     let scores: BTreeMap<String, f64> = scores.collect();
-    Ok(svg(&cx, map::map(&scores)))
+    let map = svg(&cx, map::map(&scores));
+    // What is asked of the past is computed anew each time.
+    Ok(if moment.is_some() { map.with(CACHE_CONTROL, "no-store") } else { map })
 }
 
 /// The measurements of a site that an image is about.

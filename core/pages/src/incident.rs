@@ -11,7 +11,7 @@ use crate::answer::{self, Answer, web_address};
 use crate::country::known;
 use crate::front::countries;
 use crate::page::{Frame, Page};
-use crate::range::Range;
+use crate::range::{Moment, Range, Then};
 use crate::words::Words;
 
 /// Incidents on a page of the list, and rows of evidence that are shown.
@@ -98,7 +98,7 @@ struct IncidentPage {
     evidence: Vec<Evidence>,
     evidence_count: u64,
     independent: u64,
-    other_sources: Vec<String>,
+    other_sources: String,
     /// Incidents of the country in the same days.
     incidents: Vec<Line>,
     /// Whether the country's networks worked in these days.
@@ -160,7 +160,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             .collect(),
         evidence_count: evidence.count("evidenceCount"),
         independent: evidence.count("/corroboration/independentSources"),
-        other_sources: evidence.texts("/corroboration/sources").iter().map(|source| w.source(source)).collect(),
+        other_sources: w.sources(&evidence.texts("/corroboration/sources")),
         incidents,
         power,
         evidence: list.iter().map(|row| one_evidence(row, w)).collect(),
@@ -246,10 +246,11 @@ fn facts(incident: &Answer, w: Words) -> Vec<(String, String)> {
         add("check.networks_blocked", w.with("check.of_networks", &networks));
     }
     add("check.measurements", w.number(incident.count("measurementCount")));
-    add("check.methods", w.ways(&incident.texts("blockingMethods")));
-    add("incident.networks", incident.texts("affectedAsns").join(", "));
-    add("incident.areas", incident.texts("areas").join(", "));
+    add("incident.networks", w.list(&incident.texts("affectedAsns")));
+    add("incident.areas", w.list(&incident.texts("areas")));
     add("check.sources", w.sources(&incident.texts("sources")));
+    // The longest stands last.
+    add("check.methods", w.ways(&incident.texts("blockingMethods")));
     facts
 }
 
@@ -319,6 +320,7 @@ async fn citations(cx: &Cx, incident: &Answer<'_>) -> Result<Vec<(String, String
 struct ListPage {
     frame: Frame,
     w: Words,
+    then: Then,
     words: String,
     /// The country that is chosen, and all to choose from.
     country: String,
@@ -338,10 +340,12 @@ pub async fn list(cx: &Cx, w: Words) -> Result<Page> {
     let chosen = Some(country.as_str()).filter(|code| !code.is_empty()).map(known).transpose()?;
     let (limit, offset) = (ON_A_PAGE.to_string(), from.to_string());
     let asked = query(&[("q", searched), ("country", chosen), ("limit", Some(&limit)), ("offset", Some(&offset))]);
-    let found = answer::ask(cx, "/data/incidents", &asked).await?;
+    let then = Then::new(Moment::of(cx)?.as_ref(), w);
+    let found = answer::ask(cx, "/data/incidents", &format!("{asked}{}", then.until)).await?;
     let at = |from: u64| {
         let from = from.to_string();
-        format!("{}?{}", w.to("/incidents"), query(&[("q", searched), ("country", chosen), ("from", Some(&from))]))
+        let asked = query(&[("q", searched), ("country", chosen), ("from", Some(&from))]);
+        format!("{}?{asked}{}", w.to("/incidents"), then.further)
     };
     let total = found.count("total");
     let feed = (w.t("feed.all").to_owned(), "/data/incidents/feed.atom".to_owned());
@@ -361,6 +365,7 @@ pub async fn list(cx: &Cx, w: Words) -> Result<Page> {
         country: chosen.unwrap_or_default().to_owned(),
         countries: countries(w),
         words,
+        then,
     };
     Ok(Page::of(&page)?.computed(!given.is_empty()))
 }

@@ -4,6 +4,7 @@ use engine::http::{Limit, Route, handler};
 use engine::program::Layer;
 use facts::sentence::Language;
 
+use crate::words::Words;
 use crate::{
     about, badge, check, country, data, docs, front, guide, image, incident, key, method, page, site, sitemap, style,
 };
@@ -36,7 +37,14 @@ macro_rules! said {
     };
 }
 
-/// Addresses beside those of pages, in English: with a slash at the end, or without the last part.
+/// An image with words, in a language.
+macro_rules! badge {
+    ($path:literal, $language:expr) => {
+        Route::page($path, |cx| Box::pin(badge::badge(cx, Words($language)))).limit(Limit::Data)
+    };
+}
+
+/// Addresses beside those of pages, in English: with a slash at the end, with parts too many, or without the last part.
 macro_rules! beside {
     ($($path:literal)+) => {
         &[$(said!(Route::page, $path, Language::English, page::beside),)+]
@@ -58,11 +66,14 @@ const PAGES: &[Route] = pages! {
 };
 
 const BESIDE: &[Route] = beside! {
-    "/country" "/country/" "/country/{code}/"
-    "/site" "/site/" "/site/{domain}/" "/site/{domain}/{country}/"
-    "/incident" "/incident/" "/incident/{id}/" "/incidents/"
-    "/guide" "/guide/" "/guide/{reader}/"
-    "/open-data/" "/method/" "/about/" "/api-key/" "/docs/" "/docs/{operation}/"
+    "/country" "/country/" "/country/{code}/" "/country/{code}/{*rest}"
+    "/site" "/site/" "/site/{domain}/" "/site/{domain}/{country}/" "/site/{domain}/{country}/{*rest}"
+    "/incident" "/incident/" "/incident/{id}/" "/incident/{id}/{*rest}"
+    "/guide" "/guide/" "/guide/{reader}/" "/guide/{reader}/{*rest}"
+    "/incidents/" "/incidents/{*rest}" "/open-data/" "/open-data/{*rest}" "/method/" "/method/{*rest}"
+    "/about/" "/about/{*rest}" "/api-key/" "/api-key/{*rest}"
+    "/docs/" "/docs/{operation}/" "/docs/{operation}/{*rest}"
+    "/is-it-blocked/" "/is-it-blocked/{*rest}"
 };
 
 const FILES: &[Route] = &[
@@ -83,7 +94,9 @@ const FILES: &[Route] = &[
     Route::page("/image/site/{country}/{file}", handler!(image::days)).limit(Limit::Data),
     Route::page("/image/networks/{country}/{file}", handler!(image::networks)).limit(Limit::Data),
     Route::page("/image/country/{file}", handler!(image::score)).limit(Limit::Data),
-    Route::page("/badge/{country}/{file}", handler!(badge::badge)).limit(Limit::Data),
+    badge!("/badge/{country}/{file}", Language::English),
+    badge!("/fr/badge/{country}/{file}", Language::French),
+    badge!("/ar/badge/{country}/{file}", Language::Arabic),
     Route::page("/assets/{file}", handler!(style::sheet)),
     Route::page("/sitemap.xml", handler!(sitemap::sitemap)).limit(Limit::Data),
 ];

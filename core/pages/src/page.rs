@@ -6,11 +6,13 @@ use engine::http::{Body, Cx, Response};
 use engine::runtime::BoxFuture;
 use engine::{Error, ErrorCode, Result};
 use facts::sentence::Language;
+use facts::sentence::language::{END_OF_ISOLATE, ISOLATE};
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY};
 
 use crate::answer::refusal;
 use crate::front::countries;
+use crate::range::Then;
 use crate::style;
 use crate::words::Words;
 
@@ -33,13 +35,38 @@ pub struct Page {
 
 impl Page {
     pub fn of(template: &impl Template) -> Result<Page> {
-        Ok(Page { html: template.render().map_err(Error::internal)?, computed: false })
+        Ok(Page { html: isolated(&template.render().map_err(Error::internal)?), computed: false })
     }
 
     /// A page about a moment or a range, which is made for each question.
     pub fn computed(self, computed: bool) -> Page {
         Page { computed, ..self }
     }
+}
+
+/// Elements that hold plain text alone.
+const PLAIN: [&str; 2] = ["title", "option"];
+
+/// A page with elements for the signs around names that keep their own direction, so that whoever copies a name copies
+/// nothing else. Attributes and [`PLAIN`] elements can hold no elements: there the signs stay.
+fn isolated(html: &str) -> String {
+    if !html.contains(ISOLATE) {
+        return html.to_owned();
+    }
+    let mut out = String::with_capacity(html.len() + html.len() / 8);
+    // The text before the first tag, then each tag with the text behind it.
+    for (at, piece) in html.split('<').enumerate() {
+        let (tag, text) = if at == 0 { ("", piece) } else { piece.split_once('>').unwrap_or((piece, "")) };
+        if at > 0 {
+            out.extend(["<", tag, ">"]);
+        }
+        if PLAIN.iter().any(|plain| tag.split(' ').next() == Some(plain)) {
+            out.push_str(text);
+        } else {
+            out.push_str(&text.replace(ISOLATE, "<bdi>").replace(END_OF_ISOLATE, "</bdi>"));
+        }
+    }
+    out
 }
 
 /// What stands around a page.
@@ -116,6 +143,7 @@ struct ErrorPage {
     message: String,
     /// Countries to choose from, where another question helps.
     countries: Vec<(String, String)>,
+    then: Then,
 }
 
 /// Runs the maker of a page. [`dress`] shows what it refuses.
@@ -177,12 +205,33 @@ fn error_page(w: Words, error: &Error) -> Result<Page> {
         StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST => countries(w),
         _ => Vec::new(),
     };
-    Page::of(&ErrorPage { frame, w, status: status.as_u16(), message: error.message.to_string(), countries })
+    Page::of(&ErrorPage {
+        frame,
+        w,
+        status: status.as_u16(),
+        message: error.message.to_string(),
+        countries,
+        then: Then::default(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_in_a_text_have_elements_and_those_in_attributes_have_signs() {
+        let named = "\u{2068}x.org\u{2069}";
+        let html =
+            format!("<title>{named}</title><p title=\"{named}\">a {named} b</p><option value=\"1\">{named}</option>");
+        assert_eq!(
+            isolated(&html),
+            format!(
+                "<title>{named}</title><p title=\"{named}\">a <bdi>x.org</bdi> b</p><option value=\"1\">{named}</option>"
+            )
+        );
+        assert_eq!(isolated("<p>x"), "<p>x");
+    }
 
     #[test]
     fn errors_are_shown_as_pages_whoever_refuses() {

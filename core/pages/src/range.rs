@@ -34,6 +34,11 @@ impl Moment {
         query(&[("as_of", Some(&self.at))])
     }
 
+    /// The query of lists of incidents that had begun then, after others.
+    pub fn began(&self) -> String {
+        format!("&{}", query(&[("until", Some(&self.at))]))
+    }
+
     pub fn time(&self) -> Option<Timestamp> {
         Timestamp::parse(&self.at)
     }
@@ -51,8 +56,10 @@ pub struct Then {
     /// The query of links to pages, alone and after others.
     pub link: String,
     pub further: String,
-    /// The moment in the query of a route, after others.
+    /// The moment in the query of a route, after others; and in that of a list of incidents, which has those that had
+    /// begun.
     pub at: String,
+    pub until: String,
 }
 
 impl Then {
@@ -66,6 +73,7 @@ impl Then {
             link: format!("?{query}"),
             further: format!("&{query}"),
             at: format!("&{}", moment.route()),
+            until: moment.began(),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::check::is_measured;
 use crate::front::countries;
 use crate::incident::Line;
 use crate::page::{Frame, Page};
+use crate::range::{Moment, Then};
 use crate::words::Words;
 
 #[derive(Template)]
@@ -17,6 +18,7 @@ use crate::words::Words;
 struct SitePage {
     frame: Frame,
     w: Words,
+    then: Then,
     site: String,
     /// As a part of an address.
     address: String,
@@ -43,45 +45,33 @@ struct Row {
 pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let site = cx.path("domain")?.to_owned();
     let address = encoded(&site);
-    let answer = answer::ask(cx, &format!("/data/domain/{address}"), "").await?;
+    let moment = Moment::of(cx)?;
+    let past = moment.as_ref().map(Moment::route).unwrap_or_default();
+    let then = Then::new(moment.as_ref(), w);
+    let answer = answer::ask(cx, &format!("/data/domain/{address}"), &past).await?;
     let about = if answer.text("domain").contains('.') { "domain" } else { "service" };
-    let incidents =
-        answer::ask_if_any(cx, "/data/incidents", &format!("{about}={}&limit=20", encoded(answer.text("domain"))))
-            .await?;
+    let wanted = format!("{about}={}&limit=20{}", encoded(answer.text("domain")), then.until);
+    let incidents = answer::ask_if_any(cx, "/data/incidents", &wanted).await?;
     let platform = answer.has("platform").then(|| {
         let platform = answer.part("platform");
         (platform.text("slug").to_owned(), platform.text("label").to_owned())
     });
     let lines: Vec<Line> = incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect();
-    let since = |country: &str| {
-        let newest = lines.iter().find(|line| line.country == country && line.is_open);
-        newest.map(|line| line.start.clone()).unwrap_or_default()
-    };
-    let title = w.with("site.title", &[("site", w.apart(&subject(&site)).into())]);
-    let feed = (
-        w.with("feed.site", &[("site", w.apart(&subject(&site)).into())]),
-        format!("/data/incidents/feed.atom?{about}={address}"),
-    );
+    let named = [("site", subject(&site).into())];
+    let title = w.with("site.title", &named);
+    let feed = (w.with("feed.site", &named), format!("/data/incidents/feed.atom?{about}={address}"));
     let counted = ["blocked_in", "accessible_in", "unknown_in"];
     let in_all: u64 = counted.iter().map(|name| answer.count(&format!("/summary/{name}_countries"))).sum();
     let rows = answer.list("blocked_in");
     let page = SitePage {
-        frame: Frame::new(cx, w, format!("/site/{address}"), title).feed(feed.0, feed.1),
+        frame: Frame::new(cx, w, format!("/site/{address}{}", then.link), title)
+            .unlisted(moment.is_some())
+            .feed(feed.0, feed.1),
         w,
+        then,
         platform,
         countries: countries(w),
-        blocked: rows
-            .iter()
-            .map(|row| Row {
-                code: row.text("country").to_owned(),
-                name: w.country(row.text("country")),
-                summary: row.said(w.0, "summary"),
-                since: since(row.text("country")),
-                basis: w.value("basis", row.text("basis")),
-                confidence: w.percent(row.number("confidence").unwrap_or_default()),
-                last: last(row, w),
-            })
-            .collect(),
+        blocked: rows.iter().map(|row| one_country(row, &lines, w)).collect(),
         last: newest(&answer, &rows, w),
         lead: w.with(
             "site.lead",
@@ -97,7 +87,21 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         site,
         address,
     };
-    Page::of(&page)
+    Ok(Page::of(&page)?.computed(moment.is_some()))
+}
+
+fn one_country(row: &Answer, incidents: &[Line], w: Words) -> Row {
+    let code = row.text("country");
+    let newest = incidents.iter().find(|line| line.country == code && line.is_open);
+    Row {
+        code: code.to_owned(),
+        name: w.country(code),
+        summary: row.said(w.0, "summary"),
+        since: newest.map(|line| line.start.clone()).unwrap_or_default(),
+        basis: w.value("basis", row.text("basis")),
+        confidence: w.percent(row.number("confidence").unwrap_or_default()),
+        last: last(row, w),
+    }
 }
 
 /// When a row was measured, or of which day the list is that it rests on.

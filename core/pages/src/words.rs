@@ -40,6 +40,21 @@ impl Words {
         table().contains_key(code)
     }
 
+    /// The text of a code, if the table has it.
+    pub fn known(self, code: &str) -> Option<&'static str> {
+        self.has(code).then(|| self.t(code))
+    }
+
+    /// Names, one after the other, each in its own direction.
+    pub fn list(self, names: &[String]) -> String {
+        let names: Vec<String> = names.iter().map(|name| self.apart(name)).collect();
+        names.join(self.comma())
+    }
+
+    const fn comma(self) -> &'static str {
+        if matches!(self.0, Language::Arabic) { "، " } else { ", " }
+    }
+
     /// The text of a code with its parameters filled in.
     pub fn with(self, code: &str, parameters: &[(&'static str, Parameter)]) -> String {
         template::fill(self.0, self.t(code), parameters)
@@ -53,27 +68,28 @@ impl Words {
     /// A word for a value of the interface, such as a status; the value itself if the table has none.
     pub fn value(self, of: &str, value: &str) -> String {
         let code = format!("{of}.{value}");
-        if self.has(&code) { self.t(&code).to_owned() } else { value.replace(['_', '-'], " ") }
+        if self.has(&code) { self.t(&code).to_owned() } else { self.apart(&value.replace(['_', '-'], " ")) }
     }
 
     /// The name of a source of measurements or reports.
     pub fn source(self, id: &str) -> String {
         let code = format!("source.{id}");
-        if self.has(&code) { self.t(&code).to_owned() } else { id.to_owned() }
+        self.apart(self.known(&code).unwrap_or(id))
     }
 
     pub fn sources(self, ids: &[String]) -> String {
-        ids.iter().map(|id| self.source(id)).collect::<Vec<_>>().join(", ")
+        ids.iter().map(|id| self.source(id)).collect::<Vec<_>>().join(self.comma())
     }
 
     /// How something is blocked, in words, with the name that the interface gives it.
     pub fn way(self, name: &str) -> String {
         let code = format!("way.{name}");
-        if self.has(&code) { format!("{} ({})", self.t(&code), self.apart(name)) } else { name.to_owned() }
+        if self.has(&code) { format!("{} ({})", self.t(&code), self.apart(name)) } else { self.apart(name) }
     }
 
     pub fn ways(self, names: &[String]) -> String {
-        names.iter().map(|name| self.way(name)).collect::<Vec<_>>().join("; ")
+        let between = if self.0 == Language::Arabic { "؛ " } else { "; " };
+        names.iter().map(|name| self.way(name)).collect::<Vec<_>>().join(between)
     }
 
     /// The day of a time of the interface.
@@ -83,16 +99,15 @@ impl Words {
 
     /// The minute of a time of the interface, such as `29 Nov 2023, 08:00`; in UTC.
     pub fn moment(self, time: &str) -> String {
-        let comma = if self.0 == Language::Arabic { '،' } else { ',' };
         match time.get(11..16) {
-            Some(minute) => format!("{}{comma} {minute}", self.day(time)),
+            Some(minute) => format!("{}{}{minute}", self.day(time), self.comma()),
             None => self.day(time),
         }
     }
 
-    /// A name or an address in a text: where the text runs from right to left, it keeps its own direction.
+    /// A name, an address or a figure in a text: where the text runs from right to left, it keeps its own direction.
     pub fn apart(self, name: &str) -> String {
-        if self.0 == Language::Arabic { format!("\u{2068}{name}\u{2069}") } else { name.to_owned() }
+        self.0.apart(name)
     }
 
     /// How much of a list is shown; empty where it is all of it.
@@ -168,7 +183,10 @@ impl Words {
     pub fn to(self, path: &str) -> String {
         match (self.0, path) {
             (Language::English, path) => path.to_owned(),
-            (language, "/") => format!("/{}", language.tag()),
+            // The first page has no slash behind the tag, with a query or without.
+            (language, path) if path == "/" || path.starts_with("/?") => {
+                format!("/{}{}", language.tag(), path.trim_start_matches('/'))
+            }
             (language, path) => format!("/{}{path}", language.tag()),
         }
     }

@@ -207,9 +207,13 @@ fn look(program: &'static Program, method: &Method, path: &str, settings: &Setti
     }
 }
 
-/// A route of the group that a path would belong to, whose errors clients of the group read: only the ledger's differ.
+/// A route of the group that a path would belong to, whose errors clients of the group read. Only the ledger's differ, and
+/// those of pages: an address of a page whose letters cannot be read has a page that says so.
 fn neighbour(program: &'static Program, path: &str) -> Option<&'static Route> {
-    path.starts_with("/v1/pay/").then(|| readable(program, "/v1/pay/health")).flatten().map(|(route, _)| route)
+    let matched = program.router().0.at(trimmed(path)).ok();
+    let page = matched.and_then(|matched| matched.value.iter().map(|(route, ..)| *route).find(|route| route.page));
+    let pay = || readable(program, "/v1/pay/health").filter(|_| path.starts_with("/v1/pay/"));
+    page.or_else(|| pay().map(|(route, _)| route))
 }
 
 /// The answer of a shell that cannot hand a request to [`serve`], readable from any page like every other.

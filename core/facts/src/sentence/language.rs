@@ -10,6 +10,10 @@ const ARABIC: &str = include_str!("arabic.tsv");
 const FRENCH_COUNTRIES: &str = include_str!("french_countries.tsv");
 const ARABIC_COUNTRIES: &str = include_str!("arabic_countries.tsv");
 
+/// Around a name that keeps its own direction, in a text that runs from right to left.
+pub const ISOLATE: char = '\u{2068}';
+pub const END_OF_ISOLATE: char = '\u{2069}';
+
 /// A language. All but English are translations that no native speaker has reviewed yet (decision languages).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
@@ -50,6 +54,17 @@ impl Language {
             Language::Arabic => "rtl",
             Language::English | Language::French => "ltr",
         }
+    }
+
+    /// A name, a date or a figure as it stands in a text. Where the text runs from right to left, it keeps a direction of
+    /// its own (FIRST STRONG ISOLATE), so that nothing beside it moves into it. Such signs of the name itself are left
+    /// out: they would end the isolation too early.
+    pub fn apart(self, name: &str) -> String {
+        if self.direction() == "ltr" || name.is_empty() {
+            return name.to_owned();
+        }
+        let plain: String = name.chars().filter(|letter| !matches!(letter, '\u{2066}'..='\u{2069}')).collect();
+        format!("{ISOLATE}{plain}{END_OF_ISOLATE}")
     }
 
     /// Its plural form for a whole number (Unicode CLDR, cardinal rules).
@@ -212,6 +227,24 @@ mod tests {
         }
         assert_eq!(Language::French.country_styled("KE", "in"), "au Kenya");
         assert_eq!(Language::English.country_styled("US", "in"), "in the United States");
+    }
+
+    #[test]
+    fn names_and_figures_in_arabic_keep_their_own_direction_and_cannot_end_it() {
+        let sentence = |language| {
+            let parameters = [
+                ("sites", vec!["x.org".to_owned(), "a\u{2069}b.org".to_owned()].into()),
+                ("day", "2023-11-24".into()),
+                ("share", 0.4.into()),
+                ("country", "KE".into()),
+            ];
+            template::fill(language, "{sites, subjects}: {country, country}, {day, date}, {share, share}", &parameters)
+        };
+        assert_eq!(
+            sentence(Language::Arabic),
+            "\u{2068}x.org\u{2069} و\u{2068}ab.org\u{2069}: كينيا, \u{2068}24 نوفمبر 2023\u{2069}, \u{2068}40%\u{2069}"
+        );
+        assert!(!sentence(Language::French).contains(ISOLATE));
     }
 
     #[test]

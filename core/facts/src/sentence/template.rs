@@ -83,22 +83,16 @@ fn show(out: &mut String, language: Language, kind: &str, style: &str, value: &P
     let (last_joint, joint) = language.joints();
     match (kind, value) {
         (_, Parameter::None) => {}
-        ("date", Parameter::Text(date)) if style != "iso" => out.push_str(&language.date(date)),
         ("country", Parameter::Text(code)) => out.push_str(&language.country_styled(code, style)),
-        ("subject", Parameter::Text(subject)) => out.push_str(&names::subject(subject)),
         ("subjects", Parameter::Texts(subjects)) => {
-            let mut subjects: Vec<String> = subjects.iter().map(|subject| names::subject(subject)).collect();
+            let name = |subject: &String| language.apart(&names::subject(subject));
+            let mut subjects: Vec<String> = subjects.iter().map(name).collect();
             let last = if style == "commas" { None } else { subjects.pop() };
             out.push_str(&subjects.join(joint));
             match last {
                 Some(last) if !subjects.is_empty() => out.extend([last_joint, &last]),
                 last => out.push_str(&last.unwrap_or_default()),
             }
-        }
-        ("number", value) => out.push_str(&language.decimal(&number(style, value.number()))),
-        ("share", value) => {
-            let figure = number(if style.is_empty() { "0" } else { style }, 100.0 * value.number());
-            out.push_str(&language.percent(&language.decimal(&figure)));
         }
         (_, Parameter::Sentence(sentence)) => {
             let text = sentence.text_in(language);
@@ -109,12 +103,27 @@ fn show(out: &mut String, language: Language, kind: &str, style: &str, value: &P
             let texts: Vec<String> = sentences.iter().map(|sentence| sentence.text_in(language)).collect();
             out.push_str(&texts.join(if style == "commas" { joint } else { " " }));
         }
-        (_, Parameter::Texts(texts)) if style == "quoted" => {
-            let quoted: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
-            out.push_str(&quoted.join(joint));
+        (_, Parameter::Texts(texts)) => {
+            let quote = if style == "quoted" { "\"" } else { "" };
+            let texts: Vec<String> =
+                texts.iter().map(|text| format!("{quote}{}{quote}", language.apart(text))).collect();
+            out.push_str(&texts.join(joint));
         }
-        (_, Parameter::Texts(texts)) => out.push_str(&texts.join(joint)),
-        (_, value) => out.push_str(&value.key()),
+        (_, value) => out.push_str(&language.apart(&shown(language, kind, style, value))),
+    }
+}
+
+/// A single name, date or figure.
+fn shown(language: Language, kind: &str, style: &str, value: &Parameter) -> String {
+    match (kind, value) {
+        ("date", Parameter::Text(date)) if style != "iso" => language.date(date),
+        ("subject", Parameter::Text(subject)) => names::subject(subject),
+        ("number", value) => language.decimal(&number(style, value.number())),
+        ("share", value) => {
+            let figure = number(if style.is_empty() { "0" } else { style }, 100.0 * value.number());
+            language.percent(&language.decimal(&figure))
+        }
+        (_, value) => value.key(),
     }
 }
 
