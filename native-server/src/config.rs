@@ -3,9 +3,12 @@
 mod template;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use heliograph_core::engine::settings::Settings;
+
+use crate::files::Tried;
 
 pub use template::template;
 
@@ -76,7 +79,7 @@ impl Config {
     ) -> Result<Config, String> {
         let mut config = Config { settings: Settings::default(), sources: BTreeMap::new() };
         if let Some(path) = file {
-            let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let text = std::fs::read_to_string(path).map_err(|error| Tried::Read.cannot(path, &error))?;
             let refuse = |(number, error)| format!("{}, line {number}: {error}. {FORM}", path.display());
             for (number, name, value) in parse_file(&text).map_err(refuse)? {
                 config.set(&name, &value, Source::File).map_err(|error| refuse((number, error)))?;
@@ -168,7 +171,7 @@ pub fn strange_variables(names: impl Iterator<Item = String>) -> Vec<String> {
 
 /// Everything that is wrong with a settings file, each with its line. The error is that it cannot be read.
 pub fn mistakes(path: &Path) -> Result<Vec<String>, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = std::fs::read_to_string(path).map_err(|error| Tried::Read.cannot(path, &error))?;
     let mut settings = Settings::default();
     let mut found = Vec::new();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -196,6 +199,28 @@ pub fn mistakes(path: &Path) -> Result<Vec<String>, String> {
         }
     }
     Ok(found)
+}
+
+/// The settings that name an address to listen on.
+const LISTENERS: [&str; 3] = ["listen", "metrics_listen", "redirect_listen"];
+
+/// What is wrong when two settings name the same address.
+pub fn same_address(settings: &Settings) -> Option<String> {
+    let mut seen: Vec<(&str, SocketAddr)> = Vec::new();
+    for name in LISTENERS {
+        let Some(address) = settings.get(name).and_then(|value| value.parse::<SocketAddr>().ok()) else { continue };
+        if let Some((first, _)) = seen.iter().find(|(_, other)| overlap(*other, address)) {
+            return Some(format!("{first} and {name} both take {address}; give {name} a port of its own"));
+        }
+        seen.push((name, address));
+    }
+    None
+}
+
+/// Whether one socket alone can have these addresses. Port 0 takes a free one, and `[::]` has the addresses of IPv4, too.
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    let all = |some: SocketAddr, of: SocketAddr| some.ip().is_unspecified() && (some.is_ipv6() || of.is_ipv4());
+    one.port() == other.port() && one.port() != 0 && (one.ip() == other.ip() || all(one, other) || all(other, one))
 }
 
 /// True if an address such as `127.0.0.1:8787` can only be reached from this machine.

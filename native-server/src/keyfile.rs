@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use heliograph_core::crypto::Secret;
 use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
 
+use crate::files::{self, Tried};
 use crate::{clock, log, owner};
 
 const FORMAT: &str = "heliograph-keys 1";
@@ -62,7 +63,7 @@ pub fn path_for(data: &Path) -> PathBuf {
 /// Reads the keys of a data file, also when the data file is elsewhere or missing.
 pub fn read(data: &Path) -> Result<KeyFile, String> {
     let path = path_for(data);
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let text = std::fs::read_to_string(&path).map_err(|error| Tried::Read.cannot(&path, &error))?;
     parse(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
@@ -84,31 +85,16 @@ pub fn load_or_create(data: &Path, fresh: bool) -> Result<KeyFile, String> {
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && fresh => {
             let keys = generate()?;
-            write(&path, &keys).map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => {
-                    format!("the folder of {} does not exist; make it, or name another data file", path.display())
-                }
-                std::io::ErrorKind::PermissionDenied => format!(
-                    "cannot write {}: {error}. The folder must belong to the user that this runs as",
-                    path.display()
-                ),
-                _ => format!("cannot write {}: {error}", path.display()),
-            })?;
+            write(&path, &keys).map_err(|error| Tried::Write.cannot(&path, &error))?;
             Ok(keys)
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && data.is_dir() => {
-            Err(format!("{} is a folder; name the data file in it", data.display()))
-        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(format!(
-            "{} is missing, but {} holds data sealed with it; restore the key file that was kept with this data",
+            "{} is missing, but {} holds data sealed with it; put back the key file that was kept with this data, or name \
+             another data file with --data",
             path.display(),
             data.display()
         )),
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Err(format!(
-            "cannot read {}: {error}. It must belong to the user that this runs as, as the data file and their folder do",
-            path.display()
-        )),
-        Err(error) => Err(format!("cannot read {}: {error}", path.display())),
+        Err(error) => Err(Tried::Read.cannot(&path, &error)),
     }
 }
 
@@ -134,7 +120,7 @@ pub fn rotate(data: &Path, in_use: &KeyRing) -> Result<KeyFile, String> {
         let before = std::mem::replace(&mut keys.master, clock::random()?);
         keys.earlier.insert(0, before);
     }
-    write(&path, &keys).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    write(&path, &keys).map_err(|error| Tried::Write.cannot(&path, &error))?;
     Ok(keys)
 }
 
@@ -212,8 +198,7 @@ pub fn write(path: &Path, keys: &KeyFile) -> std::io::Result<()> {
 /// Makes a new name durable: values that are sealed under a key which a power failure removes could never be opened.
 #[cfg(unix)]
 fn sync_folder(path: &Path) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::File::open(folder)?.sync_all()
+    std::fs::File::open(files::folder(path))?.sync_all()
 }
 
 /// Outside Unix folders cannot be opened; the file system's journal holds the rename.
@@ -261,7 +246,7 @@ mod tests {
         let folder = folder("keyfile-missing");
         let data = folder.file("d.redb");
         let error = load_or_create(&data, false).unwrap_err();
-        assert!(error.contains("missing") && error.contains("restore"), "{error}");
+        assert!(error.contains("missing") && error.contains("put back"), "{error}");
         assert!(!path_for(&data).exists());
     }
 

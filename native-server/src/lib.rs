@@ -32,6 +32,7 @@
 //! | `trace` | which request an event belongs to |
 //! | `trust` | which certificates commands take from the servers that they ask |
 //! | `log` | lines for the operator on standard error |
+//! | `files` | what operators are told when a file cannot be read or written |
 //! | `owner` | whom new files belong to |
 //! | [`keyfile`] | master keys and operator key beside the data file |
 //! | [`clock`] | time and randomness of the operating system |
@@ -52,6 +53,7 @@ mod connection;
 pub mod current;
 mod evaluate;
 mod fetch;
+mod files;
 mod host;
 pub mod keyfile;
 mod log;

@@ -5,13 +5,15 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+#[cfg(unix)]
+use crate::files;
+
 /// Gives a file of root the owner of `place`, whose place it will take, or of the folder where there is no such file.
 /// Files of other users stay theirs, since only root may give files away.
 #[cfg(unix)]
 pub fn hand_over(file: &File, place: &Path) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, fchown};
-    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let model = std::fs::metadata(place).or_else(|_| std::fs::metadata(folder))?;
+    let model = std::fs::metadata(place).or_else(|_| std::fs::metadata(files::folder(place)))?;
     let made = file.metadata()?;
     match made.uid() == 0 && (model.uid(), model.gid()) != (made.uid(), made.gid()) {
         true => fchown(file, Some(model.uid()), Some(model.gid())),

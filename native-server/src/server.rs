@@ -19,6 +19,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::JoinHandle;
 
 use crate::current::Current;
+use crate::files::Tried;
 use crate::keyfile::{self, KeyFile};
 use crate::log;
 use crate::pool::Pool;
@@ -27,7 +28,7 @@ use crate::runtime::{Documents, Native, News};
 use crate::store::{Front, OpenError, Options, Store};
 use crate::streams::Streams;
 use crate::writer::{Writer, WriterThread};
-use crate::{census, fetch, outgoing, rotation, scrub, tls};
+use crate::{census, config, fetch, outgoing, rotation, scrub, tls};
 
 /// Time between two writes of usage counters.
 const USAGE_INTERVAL: Duration = Duration::from_secs(60);
@@ -49,20 +50,21 @@ fn vectors(settings: &Settings) -> Result<Option<Vectors>, String> {
     if settings.vectors_file.is_empty() {
         return Ok(None);
     }
-    let refuse = |error: &dyn std::fmt::Display| format!("vectors_file {}: {error}", settings.vectors_file);
-    let bytes = std::fs::read(&settings.vectors_file).map_err(|error| refuse(&error))?;
-    Vectors::parse(&bytes).map(Some).map_err(|error| refuse(&error))
+    let path = Path::new(&settings.vectors_file);
+    let bytes = std::fs::read(path).map_err(|error| format!("vectors_file: {}", Tried::Read.cannot(path, &error)))?;
+    Vectors::parse(&bytes).map(Some).map_err(|error| format!("vectors_file {}: {error}", path.display()))
 }
 
 /// What is wrong with the files that the settings name, and with settings that need each other.
 pub fn mistakes(settings: &Settings) -> Vec<String> {
-    vectors(settings).err().into_iter().chain(tls::Tls::of_files(settings).err()).collect()
+    let files = [vectors(settings).err(), tls::Tls::of_files(settings).err()];
+    files.into_iter().flatten().chain(config::same_address(settings)).collect()
 }
 
 impl Deployment {
     /// Opens or creates the data file and its key file. Must run inside a tokio runtime. The error is for the operator.
     pub async fn open(settings: Settings, options: Options) -> Result<Deployment, String> {
-        let fresh = is_fresh(&options.path);
+        let fresh = is_fresh(&options.path)?;
         if fresh && options.must_exist {
             return Err(OpenError::Missing(options.path).to_string());
         }
@@ -151,8 +153,14 @@ async fn flush(native: &Arc<Native>) {
     }
 }
 
-fn is_fresh(path: &Path) -> bool {
-    std::fs::metadata(path).map_or(true, |meta| meta.len() == 0)
+/// Whether there is no data yet. The error says why nobody can know that.
+fn is_fresh(path: &Path) -> Result<bool, String> {
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => Err(format!("{} is a folder; name the data file in it", path.display())),
+        Ok(meta) => Ok(meta.len() == 0),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(Tried::Read.cannot(path, &error)),
+    }
 }
 
 fn secrets(keys: &KeyFile, settings: &Settings) -> Secrets {

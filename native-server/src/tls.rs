@@ -10,7 +10,7 @@ use heliograph_core::Timestamp;
 use heliograph_core::engine::settings::Settings;
 use heliograph_core::engine::time::SECOND;
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
@@ -22,6 +22,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::files::Tried;
 use crate::{clock, log};
 
 /// Protocols that a client may choose, the best first.
@@ -173,10 +174,14 @@ fn read(settings: &Settings) -> Result<Arc<CertifiedKey>, String> {
     let (certificate, key) = (&settings.tls_certificate, &settings.tls_key);
     let chain = certificates(certificate).map_err(|error| format!("tls_certificate {certificate}: {error}"))?;
     let refuse = |error: &dyn std::fmt::Display| format!("tls_key {key}: {error}");
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| refuse(&readable(error)))?;
+    let text = contents(key).map_err(|error| refuse(&error))?;
+    let private = PrivateKeyDer::from_pem_slice(&text).map_err(|_| refuse(&no_key(&text)))?;
     let certified = CertifiedKey::from_der(chain, private, &provider()).map_err(|error| match error {
-        rustls::Error::InconsistentKeys(_) => refuse(&format!("it is not the key of {certificate}")),
-        error => refuse(&error),
+        rustls::Error::InconsistentKeys(_) => refuse(&format!(
+            "it is not the key of {certificate}; name the key that this certificate was made with, or the certificate \
+             that was made with this key"
+        )),
+        error => refuse(&format!("{error}; take a key of the kind ECDSA P-256, RSA or Ed25519")),
     })?;
     if let Some(ended) = certified.cert.first().and_then(|first| ends(first)).filter(|ends| *ends < now()) {
         let ended = Timestamp::from_seconds(ended);
@@ -198,23 +203,49 @@ fn now() -> i64 {
 }
 
 fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, String> {
-    let found = CertificateDer::pem_file_iter(path).and_then(|found| found.collect::<Result<Vec<_>, _>>());
-    match found.map_err(readable)? {
-        found if found.is_empty() => Err("there is no certificate in it".to_owned()),
-        found => Ok(found),
+    let text = contents(path)?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    match found {
+        Ok(found) if !found.is_empty() => Ok(found),
+        _ => Err(no_certificate(&text)),
     }
 }
 
-/// Why a file gives nothing, with the next step: the operator can read files that the user of the service cannot.
-fn readable(error: pem::Error) -> String {
-    match error {
-        pem::Error::Io(error) if error.kind() == std::io::ErrorKind::PermissionDenied => format!(
-            "{error}. The user of the service must be able to read it: chgrp it to the group of that user, and chmod 0640"
-        ),
-        pem::Error::Io(error) => error.to_string(),
-        pem::Error::NoItemsFound => "there is no private key in it".to_owned(),
-        error => error.to_string(),
-    }
+/// The bytes of a file. The operator may read files that the user of the service may not.
+fn contents(path: &str) -> Result<Vec<u8>, String> {
+    let path = Path::new(path);
+    std::fs::read(path).map_err(|error| Tried::Read.why(path, &error))
+}
+
+/// What stands above each part of a file in PEM.
+fn is_marked(text: &[u8], mark: &str) -> bool {
+    text.windows(mark.len()).any(|part| part == mark.as_bytes())
+}
+
+/// Why a file gives no certificate, with the next step.
+fn no_certificate(text: &[u8]) -> String {
+    let step = if is_marked(text, "-----BEGIN CERTIFICATE-----") {
+        "its text is damaged; get the file again"
+    } else if is_marked(text, " PRIVATE KEY-----") {
+        "it has a private key; the setting tls_key names that, and this one the certificate"
+    } else {
+        "it must be PEM, with a line `-----BEGIN CERTIFICATE-----`; `openssl x509 -inform der` makes that of the other form"
+    };
+    format!("there is no certificate in it: {step}")
+}
+
+/// Why a file gives no private key, with the next step.
+fn no_key(text: &[u8]) -> String {
+    let step = if is_marked(text, "ENCRYPTED") {
+        "the key is locked with a password, which a service cannot type; `openssl pkey -in OLD -out NEW` writes it without"
+    } else if is_marked(text, " PRIVATE KEY-----") {
+        "its text is damaged; get the file again"
+    } else if is_marked(text, "-----BEGIN CERTIFICATE-----") {
+        "it has a certificate; the setting tls_certificate names that, and this one the key"
+    } else {
+        "it must be PEM, with a line `-----BEGIN PRIVATE KEY-----`; `openssl pkey -inform der` makes that of the other form"
+    };
+    format!("there is no private key in it: {step}")
 }
 
 /// How the authority itself is checked.
@@ -243,6 +274,6 @@ fn folder(data: &Path) -> Result<std::path::PathBuf, String> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(&path).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+    builder.create(&path).map_err(|error| Tried::Write.cannot(&path, &error))?;
     Ok(path)
 }

@@ -1,8 +1,11 @@
 //! Which certificates commands take from the servers that they ask, and what they say when no answer comes.
 
 use std::io::ErrorKind;
+use std::path::Path;
 
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+
+use crate::files::Tried;
 
 /// Names a file with the certificates to trust, in PEM, in place of those that browsers trust; curl and others read it
 /// too. It is for a server inside of an organisation, or one whose certificate vouches for itself.
@@ -13,9 +16,10 @@ pub fn tls() -> Result<TlsConfig, String> {
     let roots = match std::env::var_os(VARIABLE).filter(|file| !file.is_empty()) {
         None => RootCerts::WebPki,
         Some(file) => {
-            let refuse = |reason: &str| format!("{VARIABLE} {}: {reason}", file.display());
-            let pem = std::fs::read(&file).map_err(|error| refuse(&error.to_string()))?;
-            let found = certificates(&pem).map_err(|reason| refuse(&reason))?;
+            let path = Path::new(&file);
+            let pem =
+                std::fs::read(path).map_err(|error| format!("{VARIABLE}: {}", Tried::Read.cannot(path, &error)))?;
+            let found = certificates(&pem).map_err(|reason| format!("{VARIABLE} {}: {reason}", path.display()))?;
             RootCerts::new_with_certs(&found)
         }
     };
@@ -29,7 +33,10 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>, String> {
             found.push(certificate);
         }
     }
-    if found.is_empty() { Err("there is no certificate in it".to_owned()) } else { Ok(found) }
+    match found.is_empty() {
+        true => Err("there is no certificate in it; name a file with `-----BEGIN CERTIFICATE-----`".to_owned()),
+        false => Ok(found),
+    }
 }
 
 /// Parts of errors of TLS, and the next step after each.

@@ -3,6 +3,7 @@
 //! packages-for-operators).
 
 mod boot;
+mod build;
 mod image;
 
 use std::collections::BTreeSet;
@@ -14,7 +15,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::project::{cargo, read, read_text, root, write};
-use crate::run::{Result, notice, output, run, tool};
+use crate::run::{Result, notice, output, tool};
+use build::Build;
 
 /// After the files are there. The service is not started: its settings come first.
 const AFTER: &str = "\
@@ -47,58 +49,49 @@ fi
 /// What to build.
 #[derive(Debug, PartialEq, Eq)]
 struct Options<'a> {
-    profile: &'a str,
-    /// `None` for this machine's own.
-    target: Option<&'a str>,
+    build: Build<'a>,
     /// A program that is built already.
     program: Option<&'a str>,
+    /// Whether everything is made a second time, from another folder, and compared.
+    twice: bool,
     /// Whether the package is tried in a Debian that is booted.
     boot: bool,
 }
 
 fn options<'a>(given: &[&'a str]) -> Result<Options<'a>> {
-    let mut options = Options { profile: "release", target: None, program: None, boot: false };
-    let mut left = given.to_vec();
-    left.retain(|word| *word != "--boot");
-    options.boot = left.len() < given.len();
+    let build = Build { profile: "release", target: None };
+    let has = |flag: &str| given.contains(&flag);
+    let mut options = Options { build, program: None, twice: has("--twice"), boot: has("--boot") };
+    let left: Vec<&str> = given.iter().copied().filter(|word| !["--twice", "--boot"].contains(word)).collect();
     for pair in left.chunks(2) {
         match pair {
-            ["--profile", name] => options.profile = name,
-            ["--target", triple] => options.target = Some(triple),
+            ["--profile", name] => options.build.profile = name,
+            ["--target", triple] => options.build.target = Some(triple),
             ["--program", file] => options.program = Some(file),
             other => {
-                let takes = "--profile NAME, --target TRIPLE, --program FILE and --boot";
+                let takes = "--profile NAME, --target TRIPLE, --program FILE, --twice and --boot";
                 return Err(format!("dist takes {takes}, not {}", other.join(" ")));
             }
         }
     }
-    Ok(options)
-}
-
-/// Refuses a target for which nothing can be built here, with what is missing.
-fn buildable(target: &str) -> Result<()> {
-    let asked = Command::new("rustc").args(["--print", "target-libdir", "--target", target]).output();
-    let folder = asked.map_err(|error| format!("cannot start rustc: {error}"))?;
-    if !folder.status.success() {
-        return Err(format!("rustc knows no target {target}; `rustc --print target-list` has all of them"));
+    match options.program {
+        Some(_) if options.twice => Err("--twice builds the program by itself, so it takes no --program".to_owned()),
+        _ => Ok(options),
     }
-    if !Path::new(String::from_utf8_lossy(&folder.stdout).trim()).is_dir() {
-        return Err(format!(
-            "the standard library of Rust for {target} is not here: `rustup target add {target}` gets it from \
-             static.rust-lang.org. A target of musl or of another processor needs a C compiler and a linker too: \
-             Debian's musl-tools, or gcc-aarch64-linux-gnu for ARM64"
-        ));
-    }
-    Ok(())
 }
 
 pub fn dist(given: &[&str]) -> Result<()> {
-    let Options { profile, target, program, boot } = options(given)?;
-    let processor = target.map_or(std::env::consts::ARCH, |target| target.split('-').next().unwrap_or(target));
+    let Options { build, program, twice, boot } = options(given)?;
+    let processor = build.target.map_or(std::env::consts::ARCH, |target| target.split('-').next().unwrap_or(target));
     let made = match program {
         Some(program) => pack(Path::new(program), processor)?,
-        None => pack(&built(profile, target)?, processor)?,
+        None => pack(&build.here()?, processor)?,
     };
+    if twice {
+        let first = sums()?;
+        pack(&build.elsewhere()?, processor)?;
+        same(&first, &sums()?)?;
+    }
     if !boot {
         return Ok(());
     }
@@ -106,41 +99,17 @@ pub fn dist(given: &[&str]) -> Result<()> {
     boot::boot(&root().join("target/boot"), &root().join("target/dist").join(package))
 }
 
-/// The compiler and the linker of a target, where the builders would not find them by themselves. Debian has none for
-/// musl on ARM64. The one for the C library of GNU works too, because the program brings its own C library.
-fn tools_for(target: &str) -> &'static [(&'static str, &'static str)] {
-    match target {
-        "aarch64-unknown-linux-musl" if std::env::consts::ARCH != "aarch64" => &[
-            ("CC_aarch64_unknown_linux_musl", "aarch64-linux-gnu-gcc"),
-            ("AR_aarch64_unknown_linux_musl", "aarch64-linux-gnu-ar"),
-            ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER", "aarch64-linux-gnu-gcc"),
-        ],
-        _ => &[],
-    }
+fn sums() -> Result<String> {
+    read_text(&root().join("target/dist/SHA256SUMS"))
 }
 
-/// Builds the program; returns its place.
-fn built(profile: &str, target: Option<&str>) -> Result<PathBuf> {
-    let mut folder = root().join("target");
-    let mut build = cargo();
-    build.args(["build", "--locked", "--package", "heliograph", "--profile", profile]);
-    if let Some(target) = target {
-        buildable(target)?;
-        build.args(["--target", target]);
-        build.envs(tools_for(target).iter().filter(|(name, _)| std::env::var_os(name).is_none()).copied());
-        folder.push(target);
+/// Compares the checksums of two builds.
+fn same(first: &str, second: &str) -> Result<()> {
+    if first != second {
+        return Err(format!("the two builds differ. The first gave\n{first}and the second\n{second}"));
     }
-    // Messages of panics name files; the place of the checkout is nobody's business, and differs from machine to machine.
-    let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
-    flags.push_str(&format!(" --remap-path-prefix={}=/heliograph", root().display()));
-    if let Some(home) =
-        std::env::var_os("CARGO_HOME").or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo").into()))
-    {
-        flags.push_str(&format!(" --remap-path-prefix={}=/cargo", Path::new(&home).display()));
-    }
-    build.env("RUSTFLAGS", flags.trim());
-    run("build", &mut build)?;
-    Ok(folder.join(if profile == "dev" { "debug" } else { profile }).join("heliograph"))
+    eprintln!("--- both builds gave the same bytes:\n{first}");
+    Ok(())
 }
 
 /// Makes everything of a program that is built for a processor; returns the names of the files.
@@ -153,9 +122,10 @@ fn pack(built: &Path, processor: &str) -> Result<Vec<String>> {
     let program = dist.join("heliograph");
     let bytes = read(built)?;
     executable(&program, &bytes)?;
-    write(&dist.join("heliograph.spdx.json"), format!("{:#}\n", contents()?))?;
+    let time = time()?;
+    write(&dist.join("heliograph.spdx.json"), format!("{:#}\n", contents(&time)?))?;
     let mut made = vec!["heliograph".to_owned(), "heliograph.spdx.json".to_owned()];
-    let made_for = Made { dist: &dist, program: &program, architecture: architecture(processor), time: &time()? };
+    let made_for = Made { dist: &dist, program: &program, architecture: architecture(processor), time: &time };
     match package(&made_for, glibc(&bytes)) {
         Ok(name) => made.push(name),
         Err(error) => notice(&format!("no package for Debian: {error}")),
@@ -212,7 +182,6 @@ fn package(made: &Made<'_>, glibc: Option<(u32, u32)>) -> Result<String> {
     let Made { dist, program, architecture, time } = made;
     let version = env!("CARGO_PKG_VERSION");
     let tree = dist.join("tree");
-    let settings = settings(program, architecture)?;
     let guide = read_text(&root().join("docs/operate.md"))?;
     let mut units = guide.split("```ini\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0));
     let missing = || "docs/operate.md shows no unit".to_owned();
@@ -220,7 +189,8 @@ fn package(made: &Made<'_>, glibc: Option<(u32, u32)>) -> Result<String> {
     executable(&tree.join("usr/bin/heliograph"), read(program)?)?;
     write(&tree.join("lib/systemd/system/heliograph.service"), installed(service)?)?;
     write(&tree.join("lib/systemd/system/heliograph.socket"), socket)?;
-    write(&tree.join("etc/heliograph/heliograph.toml"), settings)?;
+    // It has what `config init` writes, which a test of the server demands.
+    write(&tree.join("etc/heliograph/heliograph.toml"), read(&root().join("docs/heliograph.toml"))?)?;
     write(&tree.join("usr/share/doc/heliograph/copyright"), read(&root().join("LICENSE"))?)?;
     documents(&tree.join("usr/share/doc/heliograph"))?;
     write(&tree.join("DEBIAN/conffiles"), "/etc/heliograph/heliograph.toml\n")?;
@@ -233,10 +203,13 @@ fn package(made: &Made<'_>, glibc: Option<(u32, u32)>) -> Result<String> {
          One server on one data file. The settings are in /etc/heliograph/heliograph.toml.\n"
     );
     write(&tree.join("DEBIAN/control"), control)?;
+    // Whatever the builder's umask is.
+    tool("chmod", Command::new("chmod").args(["--recursive", "u+rwX,go+rX,go-w"]).arg(&tree))?;
     let name = format!("heliograph_{version}_{architecture}.deb");
     let mut build = Command::new("dpkg-deb");
-    build.env("SOURCE_DATE_EPOCH", time);
-    tool("dpkg-deb", build.args(["--build", "--root-owner-group", "tree", &name]).current_dir(dist))?;
+    // The defaults of the compression are others on other systems.
+    build.env("SOURCE_DATE_EPOCH", time).args(["--build", "--root-owner-group", "-Zxz", "-z6", "tree", &name]);
+    tool("dpkg-deb", build.current_dir(dist))?;
     fs::remove_dir_all(&tree).map_err(|error| error.to_string())?;
     Ok(name)
 }
@@ -244,19 +217,6 @@ fn package(made: &Made<'_>, glibc: Option<(u32, u32)>) -> Result<String> {
 /// Whether programs of this architecture run on this machine.
 fn runs_here(architecture: &str) -> bool {
     architecture == self::architecture(std::env::consts::ARCH)
-}
-
-/// The settings file of `config init`. A program for another processor cannot be asked, so the one of this machine is.
-fn settings(program: &Path, architecture: &str) -> Result<Vec<u8>> {
-    let init = ["config", "init"];
-    match runs_here(architecture) {
-        true => output("config init", Command::new(program).args(init)),
-        false => {
-            let mut own = cargo();
-            own.args(["run", "--quiet", "--locked", "--package", "heliograph", "--"]).args(init);
-            output("config init", &mut own)
-        }
-    }
 }
 
 /// The pages for operators, and what Prometheus and Grafana take.
@@ -303,7 +263,10 @@ fn glibc(program: &[u8]) -> Option<(u32, u32)> {
 }
 
 /// The packages that the program is made of, in the form of SPDX 2.3.
-fn contents() -> Result<Value> {
+fn contents(time: &str) -> Result<Value> {
+    let stamp = ["--utc", "+%Y-%m-%dT%H:%M:%SZ", "--date"];
+    let created = output("date", Command::new("date").args(stamp).arg(format!("@{time}")))?;
+    let created = String::from_utf8_lossy(&created).trim().to_owned();
     let tree = ["tree", "--locked", "--package", "heliograph", "--edges", "normal", "--prefix", "none"];
     let listed = output("cargo tree", cargo().args(tree).args(["--format", "{p}|{l}"]))?;
     let listed = String::from_utf8_lossy(&listed).into_owned();
@@ -319,7 +282,7 @@ fn contents() -> Result<Value> {
         "name": name,
         "documentNamespace": format!("urn:heliograph:{name}"),
         "documentDescribes": all,
-        "creationInfo": { "creators": ["Tool: cargo-xtask-dist"] },
+        "creationInfo": { "created": created, "creators": ["Tool: cargo-xtask-dist"] },
         "packages": packages,
     }))
 }
@@ -359,19 +322,26 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_cannot_be_built_is_refused_with_what_is_missing() {
-        assert_eq!(options(&[]).unwrap(), Options { profile: "release", target: None, program: None, boot: false });
-        let given = options(&["--target", "x86_64-unknown-linux-musl", "--boot", "--profile", "dev"]).unwrap();
-        let expected = Options { profile: "dev", target: Some("x86_64-unknown-linux-musl"), program: None, boot: true };
-        assert_eq!(given, expected);
+    fn the_words_after_dist_say_what_is_built() {
+        let own = Build { profile: "release", target: None };
+        assert_eq!(options(&[]).unwrap(), Options { build: own, program: None, twice: false, boot: false });
+        let given =
+            options(&["--target", "x86_64-unknown-linux-musl", "--boot", "--profile", "dev", "--twice"]).unwrap();
+        let build = Build { profile: "dev", target: Some("x86_64-unknown-linux-musl") };
+        assert_eq!(given, Options { build, program: None, twice: true, boot: true });
         assert!(options(&["--static"]).unwrap_err().contains("not --static"));
-        assert!(buildable("nowhere-unknown-none").unwrap_err().contains("rustc knows no target"));
-        // A target that nobody has the library of here: it has none in rustup.
-        let told = buildable("aarch64-unknown-hermit").unwrap_err();
-        assert!(told.contains("rustup target add aarch64-unknown-hermit"), "{told}");
+        assert!(options(&["--program", "x", "--twice"]).is_err());
     }
 
-    /// Packages what stands for the program: a script that prints settings, as `config init` does.
+    #[test]
+    fn two_builds_that_differ_are_told() {
+        assert!(same("1  a\n2  b\n", "1  a\n2  b\n").is_ok());
+        let told = same("1  a\n2  b\n", "1  a\n3  b\n").unwrap_err();
+        assert!(told.contains("2  b") && told.contains("3  b"), "{told}");
+        assert!(same("1  a\n2  b\n", "1  a\n").is_err());
+    }
+
+    /// Packages what stands for the program.
     #[test]
     fn the_same_bytes_come_out_twice() {
         if !crate::run::is_installed("dpkg-deb", "--version") || !crate::run::is_installed("tar", "--version") {
@@ -380,7 +350,7 @@ mod tests {
         }
         let folder = std::env::temp_dir().join(format!("heliograph-dist-{}", std::process::id()));
         let program = folder.join("program");
-        executable(&program, "#!/bin/sh\necho '# settings'\n").unwrap();
+        executable(&program, "#!/bin/sh\n").unwrap();
         let once = |name: &str| {
             let dist = folder.join(name);
             fs::create_dir_all(&dist).unwrap();

@@ -76,10 +76,11 @@ cargo xtask <task>
                         of the program take part; --edge compares the Worker with a plain one in JavaScript, and
                         --grown a file with ten million messages with an almost empty one
   pictures FOLDER       write a picture of every page into a folder
-  dist [--profile NAME] [--target TRIPLE] [--program FILE] [--boot]
+  dist [--profile NAME] [--target TRIPLE] [--program FILE] [--twice] [--boot]
                         what operators get, in target/dist: the program, a package for Debian, an image for
-                        containers, the list of what it is made of, and checksums; --boot tries the package in a
-                        Debian that systemd-nspawn boots
+                        containers, the list of what it is made of, and checksums; --twice makes all of it again,
+                        from another folder, and compares; --boot tries the package in a Debian that
+                        systemd-nspawn boots
   edge build            bundle the Worker into build/ and print its size
   edge size             size of the present bundle; fails above the limit
   edge start            time to the first answer, beside that of a bare JavaScript Worker

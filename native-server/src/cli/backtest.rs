@@ -21,6 +21,7 @@ use heliograph_core::intelligence::world::{self, EventMark};
 use super::args::{self, Common};
 use super::client::Client;
 use crate::clock;
+use crate::files::{self, Tried};
 
 /// The first bytes of a data file.
 const DATA_FILE: &[u8] = b"redb";
@@ -57,13 +58,13 @@ pub fn run(common: &Common, command: &args::Backtest) -> Result<(), String> {
 fn is_table(path: &Path) -> Result<bool, String> {
     let Ok(file) = File::open(path) else { return Ok(false) };
     let mut head = Vec::new();
-    file.take(DATA_FILE.len() as u64).read_to_end(&mut head).map_err(|error| format!("{}: {error}", path.display()))?;
+    file.take(DATA_FILE.len() as u64).read_to_end(&mut head).map_err(|error| Tried::Read.cannot(path, &error))?;
     Ok(!head.is_empty() && head != DATA_FILE)
 }
 
 fn of_table(path: &Path, now: Timestamp) -> Result<Vec<(String, Start)>, String> {
     let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let mut reader = BufReader::new(File::open(path).map_err(|error| refuse(&error))?);
+    let mut reader = BufReader::new(files::open(path)?);
     let (counts, told) = reported::read(Source::AccessNow, &mut reader, MOST_BYTES, None, now)
         .map_err(|error| refuse(&format!("{error:?}")))?;
     if told.is_empty() {

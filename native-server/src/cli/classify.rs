@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::args::{Classify, Common};
 use super::client::Client;
+use crate::files::Tried;
 use crate::testing::Folder;
 
 /// Most documents and bytes in one request. The route reads 50 documents and 4 MiB.
@@ -86,13 +87,14 @@ fn line(result: &Value) {
 /// Classifies the documents of one file in batches. A line that is no document is `unknown` with the reason. A part
 /// that cannot be read ends the file, after everything before it.
 fn one_file(client: &Client, file: &Path, results: &mut Results) -> Result<(), String> {
-    let mut documents = Documents::open(file).map_err(|error| error.to_string())?;
+    let why = |error: std::io::Error| Tried::Read.why(file, &error);
+    let mut documents = Documents::open(file).map_err(why)?;
     let mut batch = Batch::default();
     let mut number = 0;
     let end = loop {
         let document = match documents.next() {
             Ok(None) => break Ok(()),
-            Err(error) => break Err(error.to_string()),
+            Err(error) => break Err(why(error)),
             Ok(Some(document)) => document,
         };
         number += 1;

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::args::Common;
+use crate::files::Tried;
 use crate::keyfile;
 use crate::server::Deployment;
 use crate::store::Options;
@@ -22,6 +23,8 @@ use crate::trust;
 
 /// Largest JSON answer that is read.
 const MAX_ANSWER: u64 = 64 << 20;
+/// Bytes of a file that are read at once.
+const AT_ONCE: usize = 64 << 10;
 
 pub struct Client {
     place: Backend,
@@ -124,7 +127,8 @@ impl Client {
             key if !key.is_empty() => key,
             _ => keyfile::read(&common.data).map(|keys| keys.admin_key).map_err(|error| {
                 format!(
-                    "--to needs the operator key: --admin-key, HELIOGRAPH_ADMIN_KEY, or the server's --data ({error})"
+                    "--to needs the operator key: give it with --admin-key or HELIOGRAPH_ADMIN_KEY, or name the server's \
+                     data file with --data ({error})"
                 )
             })?,
         };
@@ -179,13 +183,13 @@ impl Client {
 
     /// Writes the body of a GET to a new file; an incomplete file is removed again. Returns its length.
     pub fn download(&self, path: &str, file: &Path) -> Result<u64, String> {
-        let refuse = |error: std::io::Error| format!("cannot write {}: {error}", file.display());
+        let refuse = |error: std::io::Error| Tried::Write.cannot(file, &error);
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut target = options.open(file).map_err(refuse)?;
-        let copied = self.copy(path, &mut target);
+        let copied = self.copy(path, &mut target, &refuse);
         let copied = copied.and_then(|bytes| target.sync_all().map(|()| bytes).map_err(refuse));
         if copied.is_err() {
             // The caller gets the first error, not one of this removal.
@@ -194,7 +198,12 @@ impl Client {
         copied
     }
 
-    fn copy(&self, path: &str, target: &mut dyn Write) -> Result<u64, String> {
+    fn copy(
+        &self,
+        path: &str,
+        target: &mut dyn Write,
+        refuse: &dyn Fn(std::io::Error) -> String,
+    ) -> Result<u64, String> {
         match &self.place {
             Backend::Here { runtime, .. } => {
                 let request = self.local(Method::GET, path, Bytes::new())?;
@@ -211,7 +220,7 @@ impl Client {
                     };
                     let mut bytes = 0;
                     while let Some(piece) = pieces.next().await {
-                        target.write_all(&piece).map_err(|error| format!("cannot write the copy: {error}"))?;
+                        target.write_all(&piece).map_err(refuse)?;
                         bytes += piece.len() as u64;
                     }
                     whole(bytes, stated)
@@ -227,9 +236,18 @@ impl Client {
                     body.take(MAX_ANSWER).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
                     return Err(explain(status, &answer(status, &bytes)?.body));
                 }
-                let copied = std::io::copy(&mut body, target);
-                let bytes = copied.map_err(|error| format!("cannot write the copy, or it ended early: {error}"))?;
-                whole(bytes, stated)
+                let mut piece = vec![0; AT_ONCE];
+                let mut bytes = 0;
+                loop {
+                    let read = body
+                        .read(&mut piece)
+                        .map_err(|error| format!("the transfer broke off after {bytes} bytes: {error}; try again"))?;
+                    if read == 0 {
+                        return whole(bytes, stated);
+                    }
+                    target.write_all(piece.get(..read).unwrap_or_default()).map_err(refuse)?;
+                    bytes += read as u64;
+                }
             }
         }
     }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::args::Common;
 use super::client::Client;
+use crate::files::{self, Tried};
 use crate::keyfile;
 
 /// Most bytes of lines, and most lines, in one request.
@@ -25,13 +26,13 @@ struct End {
 pub fn dump(common: &Common, file: &Path) -> Result<(), String> {
     let client = Client::open_closed(common, false)?;
     let header: Header = client.get("/v1/admin/dump/header")?;
-    let refuse = |error: std::io::Error| format!("cannot write {}: {error}", file.display());
+    let refuse = |error: std::io::Error| Tried::Write.cannot(file, &error);
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let target = options.open(file).map_err(refuse)?;
-    let written = write(&client, &header, &target);
+    let written = write(&client, &header, &target, &refuse);
     let written = written.and_then(|totals| target.sync_all().map(|()| totals).map_err(refuse));
     if written.is_err() {
         // The caller gets the first error, not one of this removal.
@@ -45,22 +46,27 @@ pub fn dump(common: &Common, file: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn write(client: &Client, header: &Header, target: &File) -> Result<Totals, String> {
+fn write(
+    client: &Client,
+    header: &Header,
+    target: &File,
+    refuse: &dyn Fn(std::io::Error) -> String,
+) -> Result<Totals, String> {
     let mut out = BufWriter::new(target);
-    put(&mut out, header)?;
+    put(&mut out, header).map_err(refuse)?;
     let mut totals = Totals::default();
     pages(client, |line| {
         totals.count(&line).map_err(|error| error.to_string())?;
-        put(&mut out, &line)
+        put(&mut out, &line).map_err(refuse)
     })?;
-    put(&mut out, &End { end: totals })?;
-    out.flush().map_err(|error| error.to_string())?;
+    put(&mut out, &End { end: totals }).map_err(refuse)?;
+    out.flush().map_err(refuse)?;
     Ok(totals)
 }
 
-fn put(out: &mut impl Write, line: &impl Serialize) -> Result<(), String> {
-    serde_json::to_writer(&mut *out, line).map_err(|error| error.to_string())?;
-    out.write_all(b"\n").map_err(|error| error.to_string())
+fn put(out: &mut impl Write, line: &impl Serialize) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")
 }
 
 /// Visits every line of a dump of this deployment.
@@ -90,7 +96,7 @@ struct Lines {
 
 impl Lines {
     fn open(file: &Path) -> Result<Lines, String> {
-        let opened = File::open(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let opened = files::open(file)?;
         Ok(Lines { reader: BufReader::new(opened), number: 0 })
     }
 
@@ -109,7 +115,8 @@ impl Lines {
             heliograph_dump: u32,
         }
         let line = self.next()?.unwrap_or_default();
-        let version: Version = serde_json::from_str(&line).map_err(|_| "the file is not a dump".to_owned())?;
+        let version: Version = serde_json::from_str(&line)
+            .map_err(|_| "it is no file that `heliograph dump` wrote; name such a one".to_owned())?;
         if version.heliograph_dump != FORMAT {
             return Err(format!(
                 "the dump has version {} of the format; this program knows {FORMAT}",
@@ -132,7 +139,10 @@ impl Lines {
 
 /// Reads a whole dump and compares it with its last line, before any of it is sent.
 fn verify(file: &Path) -> Result<(Header, Totals), String> {
-    let mut lines = Lines::open(file)?;
+    compared(&mut Lines::open(file)?).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn compared(lines: &mut Lines) -> Result<(Header, Totals), String> {
     let header = lines.header()?;
     let mut counted = Totals::default();
     loop {

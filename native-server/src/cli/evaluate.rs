@@ -13,6 +13,7 @@ use super::args::{Common, Evaluate};
 use super::classify::{self, Batch, Documents};
 use super::client::Client;
 use crate::evaluate::{Case, ClassifierAnswer, Evaluation, Share, evaluate};
+use crate::files::Tried;
 
 /// The output of `--json`.
 #[derive(Debug, Serialize)]
@@ -108,12 +109,13 @@ fn superseded(row: &Value) -> bool {
 }
 
 fn one_file(client: &Client, file: &Path, found: &mut EvaluationTally) -> Result<(), String> {
-    let mut rows = Documents::open(file).map_err(|error| error.to_string())?;
+    let why = |error: std::io::Error| Tried::Read.why(file, &error);
+    let mut rows = Documents::open(file).map_err(why)?;
     let mut batch = Batch::default();
     let strange =
         |found: &EvaluationTally| ["no_json", "no_label"].iter().filter_map(|r| found.skipped.get(*r)).sum::<u64>();
     let (rows_before, strange_before) = (found.rows, strange(found));
-    while let Some(row) = rows.next().map_err(|error| error.to_string())? {
+    while let Some(row) = rows.next().map_err(why)? {
         for row in labels(row) {
             one_row(client, row, &mut batch, found)?;
         }

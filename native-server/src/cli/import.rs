@@ -26,6 +26,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::args::{Common, Import};
 use super::client::Client;
 use super::spill::Spill;
+use crate::files::Tried;
 
 /// Bytes of one chunk sent to a server. The route reads four times as many, which leaves room for a long last line.
 const PIECE: usize = MAX_CHUNK / 4;
@@ -58,7 +59,8 @@ pub fn run(common: &Common, import: &Import) -> Result<(), String> {
     for file in &import.files {
         match one_file(&mut doors, file, &mut report.summary) {
             Ok(held) => read |= held,
-            Err(Failure::Unreadable(error)) => {
+            Err(failure @ (Failure::Io(_) | Failure::Unreadable(_))) => {
+                let error = failure.told(file);
                 eprintln!("error: {}: {error}", file.display());
                 report.unreadable.insert(file.display().to_string(), error);
             }
@@ -82,12 +84,19 @@ pub fn run(common: &Common, import: &Import) -> Result<(), String> {
 }
 
 enum Failure {
+    Io(std::io::Error),
     Unreadable(String),
     Refused(String),
 }
 
-fn unreadable(error: std::io::Error) -> Failure {
-    Failure::Unreadable(error.to_string())
+impl Failure {
+    /// The reason, where the file is named already.
+    fn told(self, file: &Path) -> String {
+        match self {
+            Failure::Io(error) => Tried::Read.why(file, &error),
+            Failure::Unreadable(error) | Failure::Refused(error) => error,
+        }
+    }
 }
 
 /// A chunk in another format is an error of the file; any other refusal may succeed later.
@@ -138,13 +147,13 @@ fn options(import: &Import, list: Option<String>) -> Result<Options, String> {
 
 /// Imports a file; true if it held anything.
 fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<bool, Failure> {
-    let source = File::open(file).map_err(unreadable)?;
+    let source = File::open(file).map_err(Failure::Io)?;
     let bar = bar(source.metadata().map_or(0, |meta| meta.len()), file);
     let mut reader = BufReader::with_capacity(64 << 10, bar.wrap_read(source));
     let list =
         matches!(doors.kind, ImportKind::TestList | ImportKind::Fingerprints).then(|| list_of(doors.import, file));
     let size = if doors.client.deployment().is_some() { MAX_CHUNK } else { PIECE };
-    let mut chunks = Chunker::new(&mut reader, doors.kind.cut(), size).map_err(unreadable)?;
+    let mut chunks = Chunker::new(&mut reader, doors.kind.cut(), size).map_err(Failure::Io)?;
     let mut of_file = ImportCounts::default();
     let mut done = |summary: Summary| {
         of_file.add(&summary.counts);
@@ -242,7 +251,7 @@ async fn here(
                     handling.spawn(async move { handle(&*rt, &importer, chunk).await });
                 }
                 Ok(None) => ended = true,
-                Err(error) => (ended, damage) = (true, Some(unreadable(error))),
+                Err(error) => (ended, damage) = (true, Some(Failure::Io(error))),
             }
         }
         match handling.join_next().await {
@@ -343,7 +352,7 @@ fn there(
 ) -> Result<(), Failure> {
     let Doors { client, import, .. } = doors;
     let mut epoch: Option<u64> = None;
-    while let Some(chunk) = chunks.next_chunk().map_err(unreadable)? {
+    while let Some(chunk) = chunks.next_chunk().map_err(Failure::Io)? {
         if chunk.len() > MAX_CHUNK {
             // One line that is too long for any route.
             let reasons = BTreeMap::from([("row_too_long".to_owned(), 1)]);

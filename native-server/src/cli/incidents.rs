@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::args::{Common, IncidentsCommand, NewIncidentArgs};
 use super::client::Client;
+use crate::files::Tried;
 
 pub fn run(common: &Common, command: &IncidentsCommand) -> Result<(), String> {
     let client = Client::open(common, matches!(command, IncidentsCommand::Create(_)))?;
@@ -118,9 +119,8 @@ fn word<T: serde::de::DeserializeOwned>(text: Option<&str>) -> Result<Option<T>,
 
 /// Reads evidence from a file with a JSON list of rows.
 fn rows(file: &std::path::Path) -> Result<Vec<NewEvidence>, String> {
-    let refuse = |error: String| format!("{}: {error}", file.display());
-    let text = std::fs::read_to_string(file).map_err(|error| refuse(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))
+    let text = std::fs::read_to_string(file).map_err(|error| Tried::Read.cannot(file, &error))?;
+    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// Only the readable id goes to standard output, so that scripts can read it there.

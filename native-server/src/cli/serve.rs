@@ -57,6 +57,9 @@ async fn serve(
     socket: Option<std::net::TcpListener>,
 ) -> Result<(), String> {
     let hangup = Hangup::catch();
+    if let Some(told) = config::same_address(&settings) {
+        return Err(told);
+    }
     let tls = Tls::of(&settings, &common.data)?;
     let Entrance { listener, address } = entrance(&settings.listen, socket, tls.is_some()).await?;
     if settings.public_url.is_empty() {
@@ -128,15 +131,20 @@ async fn listen_beside(address: &str, setting: &str) -> Result<Option<TcpListene
 /// Why an address cannot be listened on, with the next step.
 fn reason(error: &std::io::Error) -> String {
     use std::io::ErrorKind;
-    let step = match error.kind() {
+    let known = match error.kind() {
         ErrorKind::AddrInUse => "another process listens there; stop it, or choose another port",
         ErrorKind::PermissionDenied => {
             "ports below 1024 need the capability CAP_NET_BIND_SERVICE; under systemd, AmbientCapabilities gives it"
         }
         ErrorKind::AddrNotAvailable => "this machine has no such address; 0.0.0.0 and [::] stand for all that it has",
-        _ => return error.to_string(),
+        // It is no address, or has a name that nobody knows.
+        _ => {
+            return format!(
+                "{error}; write an address of this machine and a port, such as 127.0.0.1:8787, 0.0.0.0:8787 or [::]:8787"
+            );
+        }
     };
-    format!("{error}: {step}")
+    known.to_owned()
 }
 
 /// Three requests that work at once on a new server.

@@ -9,6 +9,7 @@ use clap_mangen::Man;
 
 use super::args::help;
 use super::exit::Failure;
+use crate::files::Tried;
 
 pub fn completions(shell: Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
@@ -20,7 +21,7 @@ pub fn completions(shell: Shell) -> Result<(), Failure> {
 pub fn man(path: &[String], folder: Option<&PathBuf>) -> Result<(), Failure> {
     let mut command = help::command();
     if let Some(folder) = folder {
-        std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+        std::fs::create_dir_all(folder).map_err(|error| Tried::Write.cannot(folder, &error))?;
         let written = pages(&command, &mut Vec::new(), folder)?;
         say!("{written} pages are in {}", folder.display());
         return Ok(());
@@ -70,7 +71,7 @@ fn page(command: &Command, path: &[String]) -> Result<Vec<u8>, Failure> {
 /// Writes the page of a command and of those below it; returns how many.
 fn pages(command: &Command, path: &mut Vec<String>, folder: &Path) -> Result<usize, Failure> {
     let file = folder.join(format!("{}.1", name(path)));
-    std::fs::write(&file, page(command, path)?).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    std::fs::write(&file, page(command, path)?).map_err(|error| Tried::Write.cannot(&file, &error))?;
     let mut written = 1;
     for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
         path.push(below.get_name().to_owned());

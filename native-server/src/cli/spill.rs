@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use heliograph_core::intelligence::import::{ImportKind, Ready, RunCounts};
 
+use crate::files;
+
 /// Bytes read of each run at a time.
 const BLOCK: usize = 64 << 10;
 
@@ -21,8 +23,7 @@ pub struct Spill {
 impl Spill {
     /// Makes the file in the folder of the data file: if there is no room, the import itself would fail too.
     pub fn beside(data: &Path) -> io::Result<Spill> {
-        let folder = data.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let file = Mutex::new(tempfile::tempfile_in(folder)?);
+        let file = Mutex::new(tempfile::tempfile_in(files::folder(data))?);
         Ok(Spill { file, ends: Vec::new(), counts: RunCounts::default() })
     }
 

@@ -61,6 +61,19 @@ mod tests {
     use super::super::{Config, mistakes};
     use super::*;
 
+    /// Packages take the file from there, without a program that runs on the machine of the builder.
+    #[test]
+    fn the_committed_file_is_what_config_init_writes() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/heliograph.toml");
+        if std::env::var_os("HELIOGRAPH_UPDATE_GOLDEN").is_some() {
+            std::fs::write(file, template()).unwrap();
+        }
+        assert!(
+            std::fs::read_to_string(file).unwrap_or_default() == template(),
+            "docs/heliograph.toml is old; make it anew with HELIOGRAPH_UPDATE_GOLDEN=1"
+        );
+    }
+
     #[test]
     fn a_new_file_changes_nothing_and_each_line_of_it_can_be_put_in_force() {
         let folder = crate::testing::folder("config-template");

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::files::Tried;
+
 /// Most submissions that wait; the oldest are dropped first.
 const MAX_WAITING: usize = 500;
 /// Seconds that a submission waits. The server accepts none that is older than two days.
@@ -28,15 +30,11 @@ pub struct State {
     folder: PathBuf,
 }
 
-fn cannot(what: &str, path: &Path, error: &std::io::Error) -> String {
-    format!("cannot {what} {}: {error}", path.display())
-}
-
 impl State {
     /// Opens the folder, or makes it.
     pub fn open(folder: &Path) -> Result<State, String> {
         let waiting = folder.join("waiting");
-        fs::create_dir_all(&waiting).map_err(|error| cannot("make", &waiting, &error))?;
+        fs::create_dir_all(&waiting).map_err(|error| Tried::Write.cannot(&waiting, &error))?;
         Ok(State { folder: folder.to_owned() })
     }
 
@@ -49,7 +47,7 @@ impl State {
                 read.map(Some).map_err(|error| format!("{} is damaged: {error}", path.display()))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(cannot("read", &path, &error)),
+            Err(error) => Err(Tried::Read.cannot(&path, &error)),
         }
     }
 
@@ -66,7 +64,7 @@ impl State {
             file.as_file().sync_all()?;
             file.persist(path).map_err(|error| error.error)
         });
-        written.map(|_| ()).map_err(|error| cannot("write", path, &error))
+        written.map(|_| ()).map_err(|error| Tried::Write.cannot(path, &error))
     }
 
     /// Keeps a submission for later. `at` are seconds since the epoch.
@@ -85,7 +83,7 @@ impl State {
     /// The waiting submissions, oldest first: the time when each was kept, and its path.
     pub fn waiting(&self) -> Result<Vec<(i64, PathBuf)>, String> {
         let folder = self.folder.join("waiting");
-        let entries = fs::read_dir(&folder).map_err(|error| cannot("read", &folder, &error))?;
+        let entries = fs::read_dir(&folder).map_err(|error| Tried::Read.cannot(&folder, &error))?;
         let mut found: Vec<(i64, PathBuf)> = entries
             .filter_map(|entry| {
                 let path = entry.ok()?.path();

@@ -7,6 +7,7 @@ use redb::{Database, ReadableDatabase, ReadableTable};
 
 use super::backup::{CACHE, Keys, copy_rows, finish};
 use super::{OpenError, Options, ROWS, Store, open};
+use crate::files::{self, Tried};
 use crate::owner;
 
 /// What a compaction did, in bytes.
@@ -56,10 +57,9 @@ pub fn compact(path: &Path) -> Result<Compacted, String> {
         owner::hand_over(&file, path)?;
         file.sync_all()?;
         std::fs::rename(&draft.0, path)?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(folder)?.sync_all()
+        File::open(files::folder(path))?.sync_all()
     };
-    into_place().map_err(|error| fail(&error))?;
+    into_place().map_err(|error| fail(&Tried::Write.why(path, &error)))?;
     Ok(Compacted { before, after: bytes(path)?, rows })
 }
 

@@ -13,6 +13,7 @@ use super::pages::{Pages, Shared, mend};
 use super::replay::{ReplayError, replay};
 use super::{DOCUMENTS, DUE, Fault, Options, ROWS, TIMERS, WRITE_CHECK};
 
+use crate::files::Tried;
 use crate::log;
 
 /// The reason why the file could not be opened.
@@ -65,6 +66,7 @@ impl OpenError {
         match error {
             ReplayError::Foreign(journal, why) => OpenError::Journal(journal, why),
             ReplayError::Damaged(journal, place) => OpenError::Journal(journal, format!("it is damaged, {place}")),
+            ReplayError::Io(error) => OpenError::Failed(path.to_owned(), Tried::Write.why(path, &error)),
             ReplayError::Failed(cause) => OpenError::Failed(path.to_owned(), cause),
         }
     }
@@ -89,10 +91,16 @@ pub(super) struct Opened {
 
 pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
     let fail = |cause: String| OpenError::Failed(options.path.clone(), cause);
-    if (options.must_exist || options.looking) && !options.path.exists() {
-        return Err(OpenError::Missing(options.path.clone()));
+    let tried = if options.looking { Tried::Read } else { Tried::Write };
+    let failed = |error: &std::io::Error| fail(tried.why(&options.path, error));
+    if options.must_exist || options.looking {
+        match options.path.try_exists() {
+            Ok(true) => {}
+            Ok(false) => return Err(OpenError::Missing(options.path.clone())),
+            Err(error) => return Err(failed(&error)),
+        }
     }
-    let file = backend(options).map_err(|error| fail(reason(&error)))?;
+    let file = backend(options).map_err(|error| failed(&error))?;
     let pages = Pages::new(file, options.path.clone());
     let opened = match attempt(options, &pages) {
         Err(Refusal::Damaged(cause)) => {
@@ -117,16 +125,6 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
         opened.unclean |= replayed.map_err(|error| OpenError::of_journal(error, &options.path))?;
     }
     Ok(opened)
-}
-
-/// The system's reason, with the next step where another user's file is opened.
-fn reason(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::PermissionDenied => {
-            format!("{error}. It, and the folder that it is in, must belong to the user that this runs as")
-        }
-        _ => error.to_string(),
-    }
 }
 
 enum Refusal {
@@ -200,12 +198,12 @@ pub(super) fn owned_by_one(how: &mut OpenOptions) {
     let _ = how;
 }
 
-/// A new data file without tables, for a copy of another file. The error is the system's reason.
+/// A new data file without tables, for a copy of another file. The error is the reason.
 pub(super) fn new_file(path: &Path, cache_bytes: usize) -> Result<Database, String> {
     let mut how = OpenOptions::new();
     how.read(true).write(true).create_new(true);
     owned_by_one(&mut how);
-    let file = how.open(path).map_err(|error| error.to_string())?;
+    let file = how.open(path).map_err(|error| Tried::Write.why(path, &error))?;
     let file = FileBackend::new(file).map_err(|error| error.to_string())?;
     let mut builder = Database::builder();
     builder.set_cache_size(cache_bytes);

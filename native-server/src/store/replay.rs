@@ -34,6 +34,8 @@ pub enum ReplayError {
     Foreign(PathBuf, String),
     /// A commit that was durable is not there as it was written.
     Damaged(PathBuf, String),
+    /// A file of theirs cannot be read or made.
+    Io(io::Error),
     Failed(String),
 }
 
@@ -45,7 +47,7 @@ impl From<Fault> for ReplayError {
 
 impl From<io::Error> for ReplayError {
     fn from(error: io::Error) -> ReplayError {
-        ReplayError::Failed(error.to_string())
+        ReplayError::Io(error)
     }
 }
 
@@ -136,7 +138,7 @@ impl Loaded {
             let until = headers.get(at + 1).map(|next| next.first);
             let read = read(&*folder.open(generation)?, header, until);
             let read = read.map_err(|error| match error {
-                JournalError::Io(error) => ReplayError::Failed(error.to_string()),
+                JournalError::Io(error) => ReplayError::Io(error),
                 JournalError::Damaged { commit, at } => {
                     ReplayError::Damaged(folder.journal(generation), format!("commit {commit} at byte {at}"))
                 }

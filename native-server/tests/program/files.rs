@@ -108,7 +108,7 @@ fn a_backup_without_its_key_or_with_damage_is_told_in_one_sentence_with_the_next
         "{told}"
     );
     assert!(last.ends_with("put a backup in its place, with `heliograph db restore FILE --replace`"), "{told}");
-    assert!(bad(&path, &["db", "restore", "--check", "/nowhere/x"]).contains("there is no data file /nowhere/x"));
+    assert!(bad(&path, &["db", "restore", "--check", "/nowhere/x"]).contains("cannot read /nowhere/x: there is no"));
 }
 
 /// Decision compact-by-copy.

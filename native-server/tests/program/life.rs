@@ -94,11 +94,13 @@ fn ended(mut server: Server) -> Option<Duration> {
 
 /// Clients wait while nobody accepts: for what the old process computes from the signal to its end, and the new one from
 /// its beginning until it listens. On a machine with nothing else to do that is under 2 s (decision service-manager). The
-/// time that passes says little on a busy machine, so the time that is computed is judged. Beyond it counts that no client
-/// is refused, and that whoever waits is answered by the next process.
+/// time that passes says little on a busy machine, so the time that is computed is judged, and for the other only that
+/// nobody waits five times as long. Beyond it counts that no client is refused, and that whoever waits is answered by the
+/// next process.
 #[test]
 fn a_new_process_takes_over_on_the_open_socket_and_no_client_is_refused() {
     const MOST: Duration = Duration::from_secs(2);
+    const PATIENCE: Duration = Duration::from_secs(10);
     let (_folder, path) = data("takeover");
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
@@ -148,7 +150,7 @@ fn a_new_process_takes_over_on_the_open_socket_and_no_client_is_refused() {
     stop.store(true, Ordering::SeqCst);
     let (answered, longest) = asking.join().unwrap();
     println!("{answered} requests, the longest took {} ms", longest.as_millis());
-    assert!(answered > 3);
+    assert!(answered > 3 && longest < PATIENCE, "{answered} were answered, one after {longest:?}");
 }
 
 fn open(server: &Server, head: &str) -> BufReader<TcpStream> {

@@ -18,6 +18,8 @@ mod operating;
 #[cfg(unix)]
 mod outside;
 #[cfg(unix)]
+mod paths;
+#[cfg(unix)]
 mod settings;
 #[cfg(unix)]
 mod storage;

@@ -30,7 +30,10 @@ fn every_mistake_of_a_file_is_told_at_once_also_those_of_files_that_it_names() {
     assert!(told.contains("line 2: streams must be at least 1\n"), "{told}");
     assert!(told.ends_with("wrong.toml has mistakes to mend\n"), "{told}");
     let told = check("vectors_file = \"/nowhere/v\"\ntls_certificate = \"/nowhere/c\"\n");
-    assert!(told.contains("vectors_file /nowhere/v: ") && told.contains("tls_certificate needs tls_key"), "{told}");
+    assert!(
+        told.contains("vectors_file: cannot read /nowhere/v: ") && told.contains("tls_certificate needs tls_key"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -98,7 +98,7 @@ echo 'allow_outbound = "127.0.0.0/8"' >> /root/wanted
 guide "\$EDITOR $settings"
 guide "heliograph config check $settings"
 fails 'systemctl status heliograph.service' systemctl start heliograph.service
-logged 'privkey.pem: Permission denied.*chgrp'
+logged 'privkey.pem: .*may not read it.*chgrp'
 guide 'chgrp heliograph /etc/heliograph/fullchain.pem /etc/heliograph/privkey.pem'
 guide 'chmod 0640 /etc/heliograph/fullchain.pem /etc/heliograph/privkey.pem'
 systemctl restart heliograph.service || true
@@ -198,15 +198,19 @@ dpkg-deb -Znone --build tree newer.deb > /dev/null
 main() { systemctl show heliograph.service --property=MainPID; }
 before=$(main)
 while :; do
-    command curl --silent --fail --max-time 60 $URL/healthz > /dev/null && echo answered >> asked || echo refused >> asked
+    command curl --silent --fail --max-time 60 --output /dev/null --write-out '%{time_total}\n' $URL/healthz >> asked ||
+        echo refused >> asked
 done &
 asking=$!
 dpkg -i newer.deb
 test "$before" != "$(main)"
 sleep 2
 kill $asking
-sort asked | uniq --count
 if grep refused asked; then false; fi
+longest=$(sort --numeric-sort asked | tail -n 1)
+echo "$(wc --lines < asked) requests while one process took over from the other; the longest waited $longest s"
+# At most 2 s on a machine that does nothing else, which this one may do.
+awk -v longest="$longest" 'BEGIN { exit longest > 10 }'
 grep --quiet 'public_url = "https://heliograph.example.org"' $settings
 logged 'the data file is closed after'
 

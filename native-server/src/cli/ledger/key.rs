@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::cli::args::Common;
 use crate::cli::client::Client;
 use crate::clock;
+use crate::files::Tried;
 
 /// The route at which the operator adds, ends and lists keys.
 const KEYS: &str = "/v1/admin/ledger/keys";
@@ -88,7 +89,7 @@ impl AdminKey {
     /// Reads a file: 64 bytes in base64, or only the seed.
     pub fn load(file: &Path) -> Result<AdminKey, String> {
         let refuse = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
-        let text = std::fs::read_to_string(file).map_err(|error| refuse(&error))?;
+        let text = std::fs::read_to_string(file).map_err(|error| Tried::Read.cannot(file, &error))?;
         let bytes = decode_base64("key", text.trim()).map_err(|_| refuse(&"this is no base64"))?;
         let seed = bytes.get(..32).filter(|_| matches!(bytes.len(), 32 | 64)).and_then(Secret::from_slice);
         let key = AdminKey(seed.ok_or_else(|| refuse(&"this is no key of 32 or 64 bytes"))?);
@@ -115,7 +116,7 @@ impl AdminKey {
             writeln!(target, "{}", encode_base64(&both))?;
             target.sync_all()
         };
-        write().map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        write().map_err(|error: std::io::Error| Tried::Write.cannot(file, &error))?;
         eprintln!("a new key is in {}; keep it from everybody else", file.display());
         Ok(key)
     }

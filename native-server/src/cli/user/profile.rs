@@ -15,6 +15,7 @@ use super::ask::variable;
 use super::transport::Ureq;
 use crate::cli::args::user::{Form, ProfileCommand};
 use crate::cli::exit::Failure;
+use crate::files::Tried;
 
 /// The profile that is used where none is named.
 const USUAL: &str = "default";
@@ -80,7 +81,7 @@ fn write(folder: &Path, name: &str, text: &str) -> Result<(), Failure> {
         file.persist(folder.join(name)).map_err(|error| error.error)?;
         Ok(())
     };
-    write().map_err(|error: std::io::Error| format!("cannot write {}: {error}", folder.join(name).display()).into())
+    write().map_err(|error: std::io::Error| Tried::Write.cannot(&folder.join(name), &error).into())
 }
 
 impl Profile {
@@ -95,7 +96,7 @@ impl Profile {
         let kept = match std::fs::read(&file) {
             Ok(text) => serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", file.display()))?,
             Err(error) if error.kind() == ErrorKind::NotFound => Kept::default(),
-            Err(error) => return Err(format!("{}: {error}", file.display()).into()),
+            Err(error) => return Err(Tried::Read.cannot(&file, &error).into()),
         };
         Ok(Profile { name: name.to_owned(), folder, kept })
     }
@@ -171,7 +172,7 @@ fn all(base: &Path) -> Result<Vec<Profile>, Failure> {
     let folders = match std::fs::read_dir(base) {
         Ok(folders) => folders,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(format!("{}: {error}", base.display()).into()),
+        Err(error) => return Err(Tried::Read.cannot(base, &error).into()),
     };
     let named = folders.flatten().filter(|entry| entry.path().is_dir());
     let mut names: Vec<String> = named.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -243,8 +244,7 @@ fn remove(profile: &Profile, yes: bool) -> Result<(), Failure> {
     }
     // It fails while another program uses the keys.
     drop(FileStore::new(profile.keys()?)?);
-    std::fs::remove_dir_all(&profile.folder)
-        .map_err(|error| format!("cannot remove {}: {error}", profile.folder.display()))?;
+    std::fs::remove_dir_all(&profile.folder).map_err(|error| Tried::Write.cannot(&profile.folder, &error))?;
     say!("removed {name}");
     Ok(())
 }
