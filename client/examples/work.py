@@ -17,14 +17,14 @@ async def main(address: str, folder: str, provider: str) -> None:
     state = await agent.recall("work", "state") or {}
     if "hire" not in state:
         await agent.claim_grant()
-        offers = (await client.get(f"/v1/pay/capability/did/{provider}"))["capabilities"]
+        offers = (await client.listings(provider))["capabilities"]
         hired = await agent.hire(offers[0]["id"], "page 1", {"text": "hello"})
         state = {"hire": hired["hire_id"]}
         await agent.remember("work", "state", state)
         await agent.send(provider, f"I hired you: {hired['hire_id']}", thread_id=hired["hire_id"])
         print("hired", flush=True)
         return
-    answers = await agent.receive(sender=provider, wait=20)
+    answers = (await agent.receive(sender=provider, wait=20))["messages"]
     print("answered", answers[0]["text"], answers[0]["authentication"])
     await agent.mark_read([message["id"] for message in answers])
     hire = await agent.hire_state(state["hire"])

@@ -95,16 +95,16 @@ async fn memory_is_unreadable_for_the_service_and_gives_back_what_was_put(server
     let held = server.client().register(MemoryStore::default(), Registration::by_service()).await.unwrap();
     for agent in [server.agent().await, held] {
         for value in [json!(null), json!("text"), json!({ "a": [1, 2.5] }), json!(true)] {
-            agent.remember_value("notes", "a/b", &value, None).await.unwrap();
+            agent.remember("notes", "a/b", &value, None).await.unwrap();
             assert_eq!(agent.recall("notes", "a/b").await.unwrap(), Some(value));
         }
         let shown = agent.memory_keys("notes", Some("a")).await.unwrap();
         assert_eq!(shown.keys[0].key, "a/b");
-        agent.forget_value("notes", "a/b").await.unwrap();
+        agent.forget("notes", "a/b").await.unwrap();
         assert_eq!(agent.recall("notes", "a/b").await.unwrap(), None);
     }
     let own = server.agent().await;
-    own.remember_value("n", "k", &json!("secret words"), None).await.unwrap();
+    own.remember("n", "k", &json!("secret words"), None).await.unwrap();
     let raw = own.request(heliograph_client::http::Method::Get, "/v1/agent/memory/n/k", None).await.unwrap();
     assert!(!raw.to_string().contains("secret words"));
     own.rotate_keys().await.unwrap();

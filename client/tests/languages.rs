@@ -238,16 +238,16 @@ fn the_quick_start_in_a_browser_runs_as_it_is_written() {
     assert_eq!(shown, "Hello Bob signed");
 }
 
-/// Writes to a database, while another page tries to read it, and after this one has closed it.
+/// Writes to a store of the kind `STORE`, while another page tries to read it, and after this one has closed it.
 const WRITER: &str = "<script type=module>
-  import { IndexedDbStore } from './heliograph-client/browser.js';
+  import { STORE } from './heliograph-client/browser.js';
   const frame = document.createElement('iframe');
   const other = () => new Promise((resolve) => {
     addEventListener('message', (event) => resolve(event.data), { once: true });
     frame.src = 'frame.html';
     document.body.append(frame);
   });
-  const store = new IndexedDbStore('one');
+  const store = new STORE('one');
   await store.write('name', new Uint8Array([7]));
   const said = [await other()];
   await store.close();
@@ -256,16 +256,22 @@ const WRITER: &str = "<script type=module>
 </script>";
 
 const READER: &str = "<!doctype html><script type=module>
-  import { IndexedDbStore } from './heliograph-client/browser.js';
-  const read = new IndexedDbStore('one').read('name');
+  import { STORE } from './heliograph-client/browser.js';
+  const read = new STORE('one').read('name');
   read.then(String, (error) => error.message).then((text) => parent.postMessage(text));
 </script>";
 
 #[test]
-fn a_database_belongs_to_one_page_at_a_time() {
-    let page = format!("<!doctype html><body>{WATCH}{WRITER}</body>");
-    let Some(shown) = shown(&[("start.html", &page), ("frame.html", READER)], "") else { return };
-    assert_eq!(shown, "another page, or another store of this one, uses one; the store of one is closed; 7");
+fn a_place_of_the_browser_belongs_to_one_page_at_a_time() {
+    for store in ["IndexedDbStore", "LocalStore"] {
+        let page = format!("<!doctype html><body>{WATCH}{}</body>", WRITER.replace("STORE", store));
+        let pages = [("start.html", page.as_str()), ("frame.html", &READER.replace("STORE", store))];
+        let Some(shown) = shown(&pages, "") else { return };
+        assert_eq!(
+            shown, "another page, or another store of this one, uses one; the store of one is closed; 7",
+            "{store}"
+        );
+    }
 }
 
 #[test]

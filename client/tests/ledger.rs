@@ -8,7 +8,7 @@ use std::time::Duration;
 use common::{Server, unique};
 use heliograph_client::ledger::CREDIT;
 use heliograph_client::ledger::envelope::Page;
-use heliograph_client::ledger::market::{Offer, Search, Verdict};
+use heliograph_client::ledger::market::{Offer, Search};
 use heliograph_client::ledger::wallets::Payment;
 use heliograph_client::{Agent, Error};
 use serde_json::json;
@@ -69,10 +69,7 @@ async fn work_is_offered_found_hired_delivered_and_paid(server: &Server) {
     }
     assert_eq!(found[0].id, made.capability_id);
     assert!(matches!(bob.hire(&found[0], "t", None::<&()>).await, Err(Error::Usage(_))));
-    for verdict in [
-        Verdict::Accept { rating: Some(5), feedback: Some("good".into()) },
-        Verdict::Dispute("not what was asked for".into()),
-    ] {
+    for accepts in [true, false] {
         let hired = ada.hire(&found[0], &unique("task"), Some(&json!({ "say": "hi" }))).await.unwrap();
         let work = bob.incoming_hires(Some("requested"), &Page::default()).await.unwrap().hires;
         let work = work.iter().find(|hire| hire.id == hired.hire_id).expect("the hire comes to its provider");
@@ -82,11 +79,13 @@ async fn work_is_offered_found_hired_delivered_and_paid(server: &Server) {
         assert_eq!(receipt.summary.as_deref(), Some("hi"));
         let mut forged = receipt.clone();
         forged.summary = Some("something else".into());
-        if matches!(verdict, Verdict::Accept { .. }) {
-            assert!(matches!(ada.judge(&forged, &verdict).await, Err(Error::Usage(_))));
-        }
-        let judged = ada.judge(&receipt, &verdict).await.unwrap();
-        assert_eq!(judged.escrow_released, matches!(verdict, Verdict::Accept { .. }));
+        let judged = if accepts {
+            assert!(matches!(ada.accept(&forged, None, None).await, Err(Error::Usage(_))));
+            ada.accept(&receipt, Some(5), Some("good")).await
+        } else {
+            ada.dispute(&receipt, "not what was asked for").await
+        };
+        assert_eq!(judged.unwrap().escrow_released, accepts);
     }
     assert_eq!(bob.wallet().await.unwrap().balance_micro, 2 * CREDIT);
     assert_eq!(server.client().record(&bob.did()).await.unwrap().as_provider.total_completed, 1);

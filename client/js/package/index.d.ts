@@ -1,6 +1,15 @@
 /** Client of a Heliograph deployment: encrypted agent messages, a credit ledger, open data about censorship. */
 
-/** Any JSON, with the members that the document of the interface names (`/openapi.json` of a deployment). */
+import type {
+  Aggregation, Changes, Check, ClaimVerdict, Country, CountryPage, Deactivated, EscrowEnded, EscrowOpened, Found,
+  Granted, Head, Hire, HireMade, Hires, Identity, Inbox, Incident, Incidents, Listing, ListingMade, Listings,
+  MarkedRead, MemoryStored, Message, PinResponse, PrekeysUploaded, Profile, Receipt, ReceiptAccepted, ReceiptClaimed,
+  RotateResponse, Sent, Transferred, Transfers, WalletState,
+} from './answers.js';
+
+export * from './answers.js';
+
+/** Any JSON. What a route answers is in the document of the interface (`/openapi.json` of a deployment). */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Json = any;
 
@@ -12,17 +21,23 @@ export interface Store {
 }
 
 /**
- * Keeps an agent in `localStorage`. Every script of the page's origin can read it, and nothing keeps two pages from using
- * it at the same time.
+ * Keeps an agent in `localStorage`. Every script of the page's origin can read it. One store uses a prefix at a time, until
+ * `close` or the end of the page; another one is refused, where the browser knows locks (pages from https and from the own
+ * machine).
  */
 export class LocalStore implements Store {
   constructor(prefix: string);
-  read(name: string): Uint8Array | null;
-  write(name: string, value: Uint8Array): void;
-  remove(name: string): void;
+  read(name: string): Promise<Uint8Array | null>;
+  write(name: string, value: Uint8Array): Promise<void>;
+  remove(name: string): Promise<void>;
+  /** Lets another store use the prefix. */
+  close(): Promise<void>;
 }
 
-/** Keeps an agent in a database of the browser. One store uses a database at a time, until `close` or the end of the page. */
+/**
+ * Keeps an agent in a database of the browser. One store uses a database at a time, until `close` or the end of the page;
+ * another one is refused, where the browser knows locks.
+ */
 export class IndexedDbStore implements Store {
   constructor(database: string);
   read(name: string): Promise<Uint8Array | null>;
@@ -57,6 +72,9 @@ export interface HeliographError extends Error {
   retryAfter?: number;
 }
 
+export type HireState = 'requested' | 'claimed' | 'completed' | 'disputed' | 'expired';
+
+/** What a new agent says of itself. */
 export interface NewAgent {
   name?: string;
   capabilities?: string[];
@@ -91,6 +109,7 @@ export interface How {
   classical?: boolean;
 }
 
+/** Which messages are asked for. */
 export interface Which {
   since?: string;
   from?: string;
@@ -104,44 +123,7 @@ export interface Which {
   wait?: number;
 }
 
-export interface Message {
-  id: string;
-  from: string;
-  to: string;
-  text: string;
-  content_type: string;
-  message_type: string;
-  thread_id: string | null;
-  reply_to: string | null;
-  timestamp: string;
-  expires_at: string;
-  authentication: 'signed' | 'deniable' | 'none';
-  /** Why it could not be opened, or must not be believed. */
-  problem: string | null;
-}
-
-export interface Sent {
-  id: string;
-  from: string;
-  to: string;
-  timestamp: string;
-  expires_at: string;
-  key_changed: boolean;
-}
-
-export interface Inbox {
-  messages: Message[];
-  has_more: boolean;
-  next_since: string | null;
-}
-
-export interface Wallet {
-  did: string;
-  balance_micro: number;
-  locked_micro: number;
-  frozen: boolean;
-}
-
+/** Work that is offered on the market. */
 export interface Offer {
   /** 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`. */
   capability: string;
@@ -156,6 +138,7 @@ export interface Offer {
   tags?: string[];
 }
 
+/** Which offers are asked for. */
 export interface Search {
   words?: string;
   capability?: string;
@@ -165,13 +148,14 @@ export interface Search {
   before?: string;
 }
 
+/** Which incidents are asked for. */
 export interface IncidentFilter {
   words?: string;
   /** Two capital letters. */
   country?: string;
-  status?: 'active' | 'resolved';
-  /** Such as `shutdown`. */
-  type?: string;
+  status?: 'active' | 'resolved' | 'suspected' | 'confirmed';
+  type?: 'censorship' | 'disruption' | 'mixed';
+  severity?: 'low' | 'medium' | 'high' | 'critical';
   domain?: string;
   service?: string;
   since?: string;
@@ -181,12 +165,31 @@ export interface IncidentFilter {
   offset?: number;
 }
 
-/** A signed head of the audit log. Keep it. */
-export interface Head {
-  deployment: string;
-  size: number;
-  root: string;
-  time: string;
+export type Axis =
+  | 'measurement_start_day'
+  | 'probe_cc'
+  | 'probe_asn'
+  | 'domain'
+  | 'category_code'
+  | 'blocking_type'
+  | 'test_name';
+
+/** What is counted, and how it is grouped. */
+export interface Counting {
+  /** Two capital letters, or several with commas. */
+  countries?: string;
+  domains?: string;
+  /** Such as `AS3320`. */
+  networks?: string;
+  category?: string;
+  testName?: string;
+  /** The first day. */
+  since?: string;
+  /** The day after the last one. */
+  until?: string;
+  grain?: 'hour' | 'day' | 'week' | 'month' | 'year' | 'auto';
+  axisX?: Axis;
+  axisY?: Axis;
 }
 
 /** A connection to one deployment. */
@@ -194,22 +197,41 @@ export class Client {
   constructor(base: string);
   /** Registers an agent; without a store its keys are kept in memory. */
   register(store?: Store | null, agent?: NewAgent): Promise<Agent>;
+  /** Opens the agent whose keys are in the store. */
   open(store: Store): Promise<Agent>;
+  /** Opens the agent whose keys are in the store, or registers one. */
   openOrRegister(store: Store, agent?: NewAgent): Promise<Agent>;
   /** Any public route; the path goes out as it is. */
   get(path: string): Promise<Json>;
   /** Any route that takes a body and needs no key. */
   post(path: string, body: Json): Promise<Json>;
-  identity(did: string): Promise<Json>;
+  /** What an agent says of itself, and its public keys. */
+  identity(did: string): Promise<Identity>;
   /** Whether a domain can be reached in a country, now or at a time in the past. */
-  check(domain: string, country: string, asOf?: string): Promise<Json>;
+  check(domain: string, country: string, asOf?: string): Promise<Check>;
   /** How a country stands, now or at a time in the past: its score, status and active incidents. */
-  country(code: string, asOf?: string): Promise<Json>;
+  country(code: string, asOf?: string): Promise<Country>;
+  /** What is blocked in a country, and why it has no score if it has none. */
+  countryPage(code: string, asOf?: string): Promise<CountryPage>;
   /** Incidents, newest first. */
-  incidents(filter?: IncidentFilter): Promise<Json>;
-  verifyClaim(claim: string): Promise<Json>;
-  searchMarket(search?: Search): Promise<{ capabilities: Json[]; next_cursor: string | null }>;
+  incidents(filter?: IncidentFilter): Promise<Incidents>;
+  /** One incident with everything that is known of it. */
+  incident(id: string): Promise<Incident>;
+  /** Incidents that changed after a time, in the order of their changes: `next_since` leads on. */
+  changedIncidents(since: string, limit?: number): Promise<Changes>;
+  /** Counts of measurements. */
+  aggregate(counting?: Counting): Promise<Aggregation>;
+  /** What the data say to a claim in English words. */
+  verifyClaim(claim: string): Promise<ClaimVerdict>;
+  /** What agents offer. */
+  searchMarket(search?: Search): Promise<Found>;
+  /** One offer. */
+  listing(id: string): Promise<Listing>;
+  /** The offers of an agent. */
+  listings(did: string, limit?: number, before?: string): Promise<Listings>;
+  /** The key that signs the heads of the audit log. Keep it. */
   logKey(): Promise<Uint8Array>;
+  /** The present head of the log, checked. */
   logHead(key: Uint8Array): Promise<Head>;
   /** The event of a transfer or an escrow, proved to be in the log of this head. */
   proveEvent(id: string, head: Head): Promise<Json>;
@@ -219,42 +241,66 @@ export class Client {
 
 /** An agent: its keys, sessions and wallet. Amounts are micro-credits: a million are one credit. */
 export class Agent {
+  /** The agent's identifier, by which others write to it. */
   readonly did: string;
-  /** Whoever has it can act as the agent. */
+  /** The key of the service for this agent. Whoever has it can act as the agent. */
   apiKey(): string;
-  profile(): Promise<Json>;
+  /** What the service knows of the agent: its name, capabilities, keys. */
+  profile(): Promise<Profile>;
+  /** Sends an encrypted text. Without options it goes as the public clients send it. */
   send(to: string, text: string, how?: How): Promise<Sent>;
-  /** Oldest first. Messages come again until they are marked read. */
+  /** Messages that came, oldest first, in `messages`. They come again until they are marked read. */
   receive(which?: Which): Promise<Inbox>;
-  markRead(ids: string[]): Promise<Json>;
+  /** Says that messages are done, so that they do not come again. */
+  markRead(ids: string[]): Promise<MarkedRead>;
   /** Messages as they come: `for await (const message of agent.listen())`. */
   listen(from?: string, since?: string): Listener;
-  rotateKeys(): Promise<Json>;
-  publishPrekeys(count: number): Promise<Json>;
-  pin(did: string, accept?: boolean): Promise<Json>;
-  /** Any JSON, encrypted here. */
-  remember(namespace: string, name: string, value: Json, ttl?: number): Promise<Json>;
+  /** Takes new keys, which the earlier ones sign. What was sent before still opens. */
+  rotateKeys(): Promise<RotateResponse>;
+  /** Publishes a new signed prekey and this many one-time prekeys, 0 to 100, for senders with `prekeys`. */
+  publishPrekeys(count: number): Promise<PrekeysUploaded>;
+  /** Remembers the present keys of an agent. A change of them is shown from then on; `accept` takes it. */
+  pin(did: string, accept?: boolean): Promise<PinResponse>;
+  /** Stores any JSON with the service, encrypted here. */
+  remember(namespace: string, name: string, value: Json, ttl?: number): Promise<MemoryStored>;
+  /** What `remember` stored, or null. */
   recall(namespace: string, name: string): Promise<Json>;
   /** Any other route, with the agent's key. */
-  request(method: string, path: string, body?: Json): Promise<Json>;
-  deactivate(): Promise<Json>;
-  wallet(): Promise<Wallet>;
-  claimGrant(): Promise<Json>;
-  pay(to: string, amountMicro: number, memo?: string): Promise<{ transfer_id: string; sender_new_balance_micro: number }>;
-  transfers(limit?: number, before?: string): Promise<Json>;
-  openEscrow(to: string, amountMicro: number, seconds: number, memo?: string): Promise<{ escrow_id: string }>;
-  releaseEscrow(id: string): Promise<Json>;
-  refundEscrow(id: string, reason?: string): Promise<Json>;
-  listOffer(offer: Offer): Promise<{ capability_id: string }>;
-  hire(listing: string, task: string, input?: Json): Promise<{ hire_id: string; escrow_id: string }>;
-  incomingHires(state?: string): Promise<{ hires: Json[] }>;
-  hireState(id: string): Promise<Json>;
-  /** Without an answer within the patience (5 minutes to 7 days) the work counts as accepted, and is paid. */
-  deliver(hire: string, summary: string, patienceSeconds?: number): Promise<{ receipt_id: string }>;
-  /** Pays for the work: `escrow_released` says whether it did. */
-  accept(receipt: string, rating?: number, feedback?: string): Promise<{ escrow_released: boolean }>;
-  /** Pays nothing. */
-  dispute(receipt: string, reason: string): Promise<{ escrow_released: boolean }>;
+  request(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: Json): Promise<Json>;
+  /** Ends the agent for ever. Nobody can write to it any more. */
+  deactivate(): Promise<Deactivated>;
+  /** Balance and limits of the agent. */
+  wallet(): Promise<WalletState>;
+  /** Takes the grant that every agent can have once. It makes the wallet. */
+  claimGrant(): Promise<Granted>;
+  /** Pays an agent. */
+  pay(to: string, amountMicro: number, memo?: string): Promise<Transferred>;
+  /** Payments of the agent, newest first. */
+  transfers(limit?: number, before?: string): Promise<Transfers>;
+  /** Sets credits aside for an agent. After this many seconds they come back, unless they were released. */
+  openEscrow(to: string, amountMicro: number, seconds: number, memo?: string): Promise<EscrowOpened>;
+  /** Pays out an escrow. */
+  releaseEscrow(id: string): Promise<EscrowEnded>;
+  /** Gives an escrow back to whoever opened it. */
+  refundEscrow(id: string, reason?: string): Promise<EscrowEnded>;
+  /** Offers work on the market, at a price for each call. */
+  listOffer(offer: Offer): Promise<ListingMade>;
+  /** Hires the agent of an offer, by the offer's id. The price is set aside until the work is accepted. */
+  hire(listing: string, task: string, input?: Json): Promise<HireMade>;
+  /** Hires of this agent by others, in this state or all; newest first. */
+  incomingHires(state?: HireState, limit?: number, before?: string): Promise<Hires>;
+  /** Hires by this agent, in this state or all; newest first. */
+  outgoingHires(state?: HireState, limit?: number, before?: string): Promise<Hires>;
+  /** A hire as one of its two parties sees it. */
+  hireState(id: string): Promise<Hire>;
+  /** Delivers work. Without an answer within the patience (5 minutes to 7 days) it counts as accepted, and is paid. */
+  deliver(hire: string, summary: string, patienceSeconds?: number): Promise<ReceiptClaimed>;
+  /** A receipt of work with its texts, as one of its two parties sees it. Look at it before you accept. */
+  receipt(id: string): Promise<Receipt>;
+  /** Accepts work, which pays for it: `escrow_released` says whether it did. */
+  accept(receipt: string, rating?: number, feedback?: string): Promise<ReceiptAccepted>;
+  /** Disputes work, which pays nothing. */
+  dispute(receipt: string, reason: string): Promise<ReceiptAccepted>;
   /** Any signed write of the ledger: the path under `/v1/pay`, the schema without brand and version, the members. */
   write(path: string, kind: string, members: Record<string, Json>): Promise<Json>;
   /** Any read of the ledger as a party, who sees the texts: the path under `/v1/pay`, with its query. */

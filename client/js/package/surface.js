@@ -12,6 +12,8 @@ Listener.prototype[Symbol.asyncIterator] = async function* () {
 };
 
 const nonce = () => crypto.randomUUID();
+// A call that contradicts what is known here fails as one that the module refuses.
+const misused = (text) => Object.assign(new Error(text), { name: 'HeliographError' });
 // Parameters without a value are left out.
 const query = (path, parameters) => {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null);
@@ -34,8 +36,24 @@ Object.assign(Client.prototype, {
   country(code, asOf) {
     return this.get(query(`/v1/censorship-index/${encodeURIComponent(code)}`, { as_of: asOf }));
   },
+  countryPage(code, asOf) {
+    return this.get(query(`/data/country/${encodeURIComponent(code)}`, { as_of: asOf }));
+  },
   incidents({ words, ...rest } = {}) {
     return this.get(query('/data/incidents', { q: words, ...rest }));
+  },
+  incident(id) {
+    return this.get(`/data/incidents/${encodeURIComponent(id)}`);
+  },
+  changedIncidents(since, limit = 200) {
+    return this.get(query('/data/incidents/delta', { since, limit }));
+  },
+  aggregate({ countries, domains, networks, category, testName, since, until, grain, axisX, axisY } = {}) {
+    const parameters = {
+      probe_cc: countries, domain: domains, probe_asn: networks, category_code: category, test_name: testName, since, until,
+      time_grain: grain, axis_x: axisX, axis_y: axisY,
+    };
+    return this.get(query('/api/v1/aggregation', parameters));
   },
   verifyClaim(claim) {
     return this.post('/verify-claim', { claim });
@@ -43,6 +61,12 @@ Object.assign(Client.prototype, {
   searchMarket({ words, capability, maxPriceMicro, provider, limit, before } = {}) {
     const parameters = { q: words, capability, max_price_micro: maxPriceMicro, provider_did: provider, limit, before };
     return this.get(query('/v1/pay/capability/search', parameters));
+  },
+  async listing(id) {
+    return (await this.get(`/v1/pay/capability/${encodeURIComponent(id)}`)).capability;
+  },
+  listings(did, limit, before) {
+    return this.get(query(`/v1/pay/capability/did/${did}`, { limit, before }));
   },
 });
 
@@ -90,14 +114,18 @@ Object.assign(Agent.prototype, {
   },
   async hire(listing, task, input) {
     const { capability: offer } = await this.request('GET', `/v1/pay/capability/${listing}`);
+    if (offer.provider_did === this.did) throw misused('an agent cannot hire itself');
     return this.write('hire', 'hire-request', {
       capability_id: offer.id, capability: offer.capability, requester_did: this.did, provider_did: offer.provider_did,
       price_micro: offer.price_per_call_micro, task_id: task, delivery_deadline_hours: offer.sla_deadline_hours,
       nonce: nonce(), input_json: input === undefined ? undefined : JSON.stringify(input),
     });
   },
-  incomingHires(state) {
-    return this.readAsParty(query(`hire/incoming/${this.did}`, { state }));
+  incomingHires(state, limit, before) {
+    return this.readAsParty(query(`hire/incoming/${this.did}`, { state, limit, before }));
+  },
+  outgoingHires(state, limit, before) {
+    return this.readAsParty(query(`hire/outgoing/${this.did}`, { state, limit, before }));
   },
   async hireState(id) {
     return (await this.readAsParty(`hire/${id}`)).hire;
@@ -111,10 +139,13 @@ Object.assign(Agent.prototype, {
       nonce: nonce(), acceptance_deadline_at: wanted.toISOString(), auto_accept_on_timeout: true, escrow_id: hire.escrow_id,
     });
   },
+  async receipt(id) {
+    return (await this.readAsParty(`receipt/${id}`)).receipt;
+  },
   async accept(id, rating, feedback) {
-    const { receipt } = await this.readAsParty(`receipt/${id}`);
-    if (receipt.summary !== null && receipt.work_hash !== null && sha256Hex(receipt.summary) !== receipt.work_hash) {
-      throw new Error('the summary is not the text whose hash the provider signed; look before accepting');
+    const { summary, work_hash: signed } = await this.receipt(id);
+    if ((summary ?? null) !== null && (signed ?? null) !== null && sha256Hex(summary) !== signed) {
+      throw misused('the summary is not the text whose hash the provider signed; look before accepting');
     }
     return judge(this, id, { action: 'accept', rating, feedback });
   },
@@ -122,23 +153,6 @@ Object.assign(Agent.prototype, {
     return judge(this, id, { action: 'dispute', dispute_reason: reason });
   },
 });
-
-// Keeps an agent in `localStorage`. Every script of the page's origin can read it.
-export class LocalStore {
-  constructor(prefix) {
-    this.prefix = prefix;
-  }
-  read(name) {
-    const text = localStorage.getItem(`${this.prefix}/${name}`);
-    return text === null ? null : Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  }
-  write(name, value) {
-    localStorage.setItem(`${this.prefix}/${name}`, btoa(String.fromCharCode(...value)));
-  }
-  remove(name) {
-    localStorage.removeItem(`${this.prefix}/${name}`);
-  }
-}
 
 const done = (request) =>
   new Promise((resolve, reject) => {
@@ -151,35 +165,77 @@ const LEAVING = 2_000;
 
 // Holds a name that no other page of the origin can hold at the same time; returns what frees it. A browser knows such
 // locks in pages from https and from this machine only.
-const hold = (name) =>
+const hold = (lock, place) =>
   new Promise((resolve, reject) => {
     if (!globalThis.navigator?.locks) return resolve(() => {});
     const held = () => new Promise((free) => resolve(free));
-    const used = () => reject(new Error(`another page, or another store of this one, uses ${name}`));
-    navigator.locks.request(`heliograph:${name}`, { signal: AbortSignal.timeout(LEAVING) }, held).catch(used);
+    const used = () => reject(new Error(`another page, or another store of this one, uses ${place}`));
+    navigator.locks.request(`heliograph:${lock}`, { signal: AbortSignal.timeout(LEAVING) }, held).catch(used);
   });
 
-// Keeps an agent in a database of the browser. A write is on the disk when its promise is kept. Only one store may use a
-// database at a time, because two that step one session would use a key twice.
-export class IndexedDbStore {
+// The right to use a place of the browser, from the first use of a store to its `close`. One store has it at a time, because
+// two that step one session would use a key twice.
+class Owner {
   #held;
-  constructor(database) {
-    this.database = database;
+  constructor(lock, place) {
+    this.lock = lock;
+    this.place = place;
   }
-  async close() {
-    const held = this.#held;
-    this.#held = Promise.reject(new Error(`the store of ${this.database} is closed`));
-    this.#held.catch(() => {});
-    (await held?.catch(() => undefined))?.();
-    (await this.open)?.close();
-  }
-  async #run(mode, action) {
-    this.#held ??= hold(this.database).catch((error) => {
-      // The next use may find the database free.
+  own() {
+    this.#held ??= hold(this.lock, this.place).catch((error) => {
+      // The next use may find it free.
       this.#held = undefined;
       throw error;
     });
-    await this.#held;
+    return this.#held;
+  }
+  async close() {
+    const held = this.#held;
+    this.#held = Promise.reject(new Error(`the store of ${this.place} is closed`));
+    this.#held.catch(() => {});
+    (await held?.catch(() => undefined))?.();
+  }
+}
+
+// Keeps an agent in `localStorage`. Every script of the page's origin can read it.
+export class LocalStore {
+  #owner;
+  constructor(prefix) {
+    this.prefix = prefix;
+    // `client/src/store/browser.rs` takes the same lock.
+    this.#owner = new Owner(`localStorage/${prefix}`, prefix);
+  }
+  close() {
+    return this.#owner.close();
+  }
+  async read(name) {
+    await this.#owner.own();
+    const text = localStorage.getItem(`${this.prefix}/${name}`);
+    return text === null ? null : Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  }
+  async write(name, value) {
+    await this.#owner.own();
+    localStorage.setItem(`${this.prefix}/${name}`, btoa(Array.from(value, (byte) => String.fromCharCode(byte)).join('')));
+  }
+  async remove(name) {
+    await this.#owner.own();
+    localStorage.removeItem(`${this.prefix}/${name}`);
+  }
+}
+
+// Keeps an agent in a database of the browser. A write is on the disk when its promise is kept.
+export class IndexedDbStore {
+  #owner;
+  constructor(database) {
+    this.database = database;
+    this.#owner = new Owner(database, database);
+  }
+  async close() {
+    await this.#owner.close();
+    (await this.open)?.close();
+  }
+  async #run(mode, action) {
+    await this.#owner.own();
     if (!this.open) {
       const request = indexedDB.open(this.database, 1);
       request.onupgradeneeded = () => request.result.createObjectStore('values');

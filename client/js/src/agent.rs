@@ -7,9 +7,9 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 use heliograph_client::http::Method;
+use heliograph_client::relay::Choices;
 use heliograph_client::{Agent as Inner, Draft, Filter, Listener as Stream};
 use js_sys::Promise;
-use serde::Deserialize;
 use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
@@ -17,80 +17,6 @@ use crate::convert::{Answer, argument, error, promise, value};
 
 #[wasm_bindgen]
 pub struct Agent(pub(crate) Inner);
-
-/// How a message is sent.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct How {
-    thread_id: Option<String>,
-    reply_to: Option<String>,
-    content_type: Option<String>,
-    message_type: Option<String>,
-    ttl: Option<u32>,
-    r#box: bool,
-    prekeys: bool,
-    sealed: bool,
-    deniable: bool,
-    unpadded: bool,
-    classical: bool,
-}
-
-/// What an option does to a draft, without and with a text.
-type Step = fn(Draft) -> Draft;
-type TextStep = fn(Draft, &str) -> Draft;
-
-impl How {
-    fn draft(&self, to: &str, text: &str) -> Draft {
-        let mut draft = Draft::to(to, text);
-        let steps: [(bool, Step); 6] = [
-            (self.r#box, |draft| draft.mode(heliograph_client::Mode::Box)),
-            (self.sealed, Draft::sealed),
-            (self.deniable, Draft::deniable),
-            (self.unpadded, Draft::unpadded),
-            (self.classical, Draft::classical),
-            (self.prekeys, Draft::from_prekeys),
-        ];
-        for (_, step) in steps.into_iter().filter(|(wanted, _)| *wanted) {
-            draft = step(draft);
-        }
-        let texts: [(&Option<String>, TextStep); 4] = [
-            (&self.thread_id, Draft::thread),
-            (&self.reply_to, Draft::reply_to),
-            (&self.content_type, Draft::content_type),
-            (&self.message_type, Draft::message_type),
-        ];
-        for (text, step) in texts {
-            if let Some(text) = text {
-                draft = step(draft, text);
-            }
-        }
-        match self.ttl {
-            Some(ttl) => draft.ttl(ttl),
-            None => draft,
-        }
-    }
-}
-
-/// Which messages are asked for.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Which {
-    since: Option<String>,
-    from: Option<String>,
-    thread_id: Option<String>,
-    message_type: Option<String>,
-    content_type: Option<String>,
-    read_too: bool,
-    limit: Option<u32>,
-    wait: Option<u32>,
-}
-
-impl Which {
-    fn filter(self) -> Filter {
-        let Which { since, from, thread_id, message_type, content_type, read_too, limit, wait } = self;
-        Filter { since, from, thread_id, message_type, content_type, read_too, limit, wait }
-    }
-}
 
 #[wasm_bindgen]
 impl Agent {
@@ -107,7 +33,7 @@ impl Agent {
     pub fn send(&self, to: String, text: String, how: JsValue) -> Promise {
         let inner = self.0.clone();
         promise(async move {
-            let draft = argument::<How>(&how)?.draft(&to, &text);
+            let draft = Draft::chosen(&to, &text, &argument::<Choices>(&how)?);
             value(&inner.send(&draft).await.map_err(error)?)
         })
     }
@@ -115,7 +41,7 @@ impl Agent {
     pub fn receive(&self, which: JsValue) -> Promise {
         let inner = self.0.clone();
         promise(async move {
-            let filter = argument::<Which>(&which)?.filter();
+            let filter: Filter = argument(&which)?;
             value(&inner.receive(&filter).await.map_err(error)?)
         })
     }
@@ -151,7 +77,7 @@ impl Agent {
         let inner = self.0.clone();
         promise(async move {
             let stored: Value = argument(&stored)?;
-            value(&inner.remember_value(&namespace, &name, &stored, ttl).await.map_err(error)?)
+            value(&inner.remember(&namespace, &name, &stored, ttl).await.map_err(error)?)
         })
     }
 
@@ -163,9 +89,7 @@ impl Agent {
     pub fn request(&self, method: String, path: String, body: JsValue) -> Promise {
         let inner = self.0.clone();
         promise(async move {
-            let all = [Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete];
-            let method = all.into_iter().find(|known| known.as_str() == method.to_ascii_uppercase());
-            let method = method.ok_or_else(|| js_sys::TypeError::new("the method is not one of HTTP"))?;
+            let method = Method::of(&method).ok_or_else(|| js_sys::TypeError::new("the method is not one of HTTP"))?;
             let body: Option<Value> = argument(&body)?;
             value(&inner.request(method, &path, body.as_ref()).await.map_err(error)?)
         })

@@ -1,35 +1,48 @@
-//! A deployment: opening and registering agents, open data, proofs.
+//! A deployment: opening and registering agents, proofs.
 
-use heliograph_client::data::IncidentFilter;
 use heliograph_client::ledger::audit::Head;
-use heliograph_client::ledger::envelope::Page;
-use heliograph_client::ledger::market::Search;
 use heliograph_client::relay::webhooks::WebhookSecret;
 use heliograph_client::store::{FileStore, MemoryStore, Store};
-use heliograph_client::{Client as Inner, Registration};
+use heliograph_client::{Client as Inner, Registration, Result};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3_async_runtimes::tokio::future_into_py;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::agent::Agent;
-use crate::convert::{answer, argument, error};
+use crate::convert::{Awaitable, answer, argument, error};
 
 /// A connection to one deployment.
 #[pyclass(frozen)]
 pub struct Client(Inner);
 
+impl Client {
+    /// The one form of all calls that give JSON: Python waits for what `work` gives.
+    pub fn ask<'py, T, W>(&self, py: Python<'py>, work: impl FnOnce(Inner) -> W) -> Awaitable<'py>
+    where
+        T: Serialize,
+        W: Future<Output = Result<T>> + Send + 'static,
+    {
+        answer(py, work(self.0.clone()))
+    }
+}
+
 fn registration(
     name: Option<String>,
     capabilities: Vec<String>,
+    metadata: Option<&Bound<'_, PyAny>>,
     keys_by_service: bool,
     post_quantum: bool,
     one_time_prekeys: usize,
-) -> Registration {
-    match keys_by_service {
-        true => Registration { name, capabilities, ..Registration::by_service() },
-        false => Registration { name, capabilities, post_quantum, one_time_prekeys, ..Registration::default() },
-    }
+) -> PyResult<Registration> {
+    let metadata: Map<String, Value> = metadata.map(argument).transpose()?.unwrap_or_default();
+    Ok(match keys_by_service {
+        true => Registration { name, capabilities, metadata, ..Registration::by_service() },
+        false => {
+            Registration { name, capabilities, metadata, post_quantum, one_time_prekeys, ..Registration::default() }
+        }
+    })
 }
 
 #[pymethods]
@@ -40,7 +53,8 @@ impl Client {
     }
 
     /// Register an agent. Its keys are kept in the folder, or in memory without one.
-    #[pyo3(signature = (folder=None, *, name=None, capabilities=vec![], keys_by_service=false, post_quantum=true, one_time_prekeys=20))]
+    #[pyo3(signature = (folder=None, *, name=None, capabilities=vec![], metadata=None, keys_by_service=false,
+        post_quantum=true, one_time_prekeys=20))]
     #[allow(clippy::too_many_arguments)]
     fn register<'py>(
         &self,
@@ -48,12 +62,13 @@ impl Client {
         folder: Option<String>,
         name: Option<String>,
         capabilities: Vec<String>,
+        metadata: Option<&Bound<'py, PyAny>>,
         keys_by_service: bool,
         post_quantum: bool,
         one_time_prekeys: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> Awaitable<'py> {
         let client = self.0.clone();
-        let registration = registration(name, capabilities, keys_by_service, post_quantum, one_time_prekeys);
+        let registration = registration(name, capabilities, metadata, keys_by_service, post_quantum, one_time_prekeys)?;
         future_into_py(py, async move {
             let store: Box<dyn Store> = match folder {
                 Some(folder) => Box::new(FileStore::new(folder).map_err(error)?),
@@ -64,7 +79,7 @@ impl Client {
     }
 
     /// Open the agent whose keys are in the folder.
-    fn open<'py>(&self, py: Python<'py>, folder: String) -> PyResult<Bound<'py, PyAny>> {
+    fn open<'py>(&self, py: Python<'py>, folder: String) -> Awaitable<'py> {
         let client = self.0.clone();
         future_into_py(py, async move {
             client.open(FileStore::new(folder).map_err(error)?).await.map(Agent).map_err(error)
@@ -72,7 +87,8 @@ impl Client {
     }
 
     /// Open the agent whose keys are in the folder, or register one.
-    #[pyo3(signature = (folder, *, name=None, capabilities=vec![], keys_by_service=false, post_quantum=true, one_time_prekeys=20))]
+    #[pyo3(signature = (folder, *, name=None, capabilities=vec![], metadata=None, keys_by_service=false,
+        post_quantum=true, one_time_prekeys=20))]
     #[allow(clippy::too_many_arguments)]
     fn open_or_register<'py>(
         &self,
@@ -80,12 +96,13 @@ impl Client {
         folder: String,
         name: Option<String>,
         capabilities: Vec<String>,
+        metadata: Option<&Bound<'py, PyAny>>,
         keys_by_service: bool,
         post_quantum: bool,
         one_time_prekeys: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> Awaitable<'py> {
         let client = self.0.clone();
-        let registration = registration(name, capabilities, keys_by_service, post_quantum, one_time_prekeys);
+        let registration = registration(name, capabilities, metadata, keys_by_service, post_quantum, one_time_prekeys)?;
         future_into_py(py, async move {
             let store = FileStore::new(folder).map_err(error)?;
             client.open_or_register(store, registration).await.map(Agent).map_err(error)
@@ -93,97 +110,37 @@ impl Client {
     }
 
     /// Read any public route; the path goes out as it is.
-    fn get<'py>(&self, py: Python<'py>, path: String) -> PyResult<Bound<'py, PyAny>> {
-        let client = self.0.clone();
-        answer(py, async move { client.get(&path).await })
+    fn get<'py>(&self, py: Python<'py>, path: String) -> Awaitable<'py> {
+        self.ask(py, move |client| async move { client.get(&path).await })
     }
 
     /// Call any route that takes a body and needs no key.
-    fn post<'py>(&self, py: Python<'py>, path: String, body: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let (client, body): (Inner, Value) = (self.0.clone(), argument(body)?);
-        answer(py, async move { client.post(&path, &body).await })
+    fn post<'py>(&self, py: Python<'py>, path: String, body: &Bound<'py, PyAny>) -> Awaitable<'py> {
+        let body: Value = argument(body)?;
+        self.ask(py, move |client| async move { client.post(&path, &body).await })
     }
 
     /// What an agent says of itself, and its public keys.
-    fn identity<'py>(&self, py: Python<'py>, did: String) -> PyResult<Bound<'py, PyAny>> {
-        let client = self.0.clone();
-        answer(py, async move { client.identity(&did).await })
-    }
-
-    /// Whether a domain can be reached in a country, now or at a time in the past.
-    #[pyo3(signature = (domain, country, as_of=None))]
-    fn check<'py>(
-        &self,
-        py: Python<'py>,
-        domain: String,
-        country: String,
-        as_of: Option<String>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let client = self.0.clone();
-        answer(py, async move { client.check(&domain, &country, as_of.as_deref()).await })
-    }
-
-    /// How a country stands, now or at a time in the past: its score, status and active incidents.
-    #[pyo3(signature = (code, as_of=None))]
-    fn country<'py>(&self, py: Python<'py>, code: String, as_of: Option<String>) -> PyResult<Bound<'py, PyAny>> {
-        let client = self.0.clone();
-        answer(py, async move { client.country(&code, as_of.as_deref()).await })
-    }
-
-    /// Incidents, newest first.
-    #[pyo3(signature = (*, words=None, country=None, limit=None))]
-    fn incidents<'py>(
-        &self,
-        py: Python<'py>,
-        words: Option<String>,
-        country: Option<String>,
-        limit: Option<u32>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let client = self.0.clone();
-        let filter = IncidentFilter { words, country, limit, ..IncidentFilter::default() };
-        answer(py, async move { client.incidents(&filter).await })
-    }
-
-    /// What the data say to a claim in English words.
-    fn verify_claim<'py>(&self, py: Python<'py>, claim: String) -> PyResult<Bound<'py, PyAny>> {
-        let client = self.0.clone();
-        answer(py, async move { client.verify_claim(&claim).await })
-    }
-
-    /// What agents offer.
-    #[pyo3(signature = (*, words=None, capability=None, max_price_micro=None, limit=None))]
-    fn search_market<'py>(
-        &self,
-        py: Python<'py>,
-        words: Option<String>,
-        capability: Option<String>,
-        max_price_micro: Option<i64>,
-        limit: Option<u32>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let client = self.0.clone();
-        let page = Page { limit, before: None };
-        let search = Search { words, capability, max_price_micro, provider: None, page };
-        answer(py, async move { client.search_market(&search).await })
+    fn identity<'py>(&self, py: Python<'py>, did: String) -> Awaitable<'py> {
+        self.ask(py, move |client| async move { client.identity(&did).await })
     }
 
     /// The key that signs the heads of the audit log. Keep it.
-    fn log_key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn log_key<'py>(&self, py: Python<'py>) -> Awaitable<'py> {
         let client = self.0.clone();
         future_into_py(py, async move { client.log_key().await.map_err(error) })
     }
 
     /// The present head of the log, checked.
-    fn log_head<'py>(&self, py: Python<'py>, key: Vec<u8>) -> PyResult<Bound<'py, PyAny>> {
-        let client = self.0.clone();
+    fn log_head<'py>(&self, py: Python<'py>, key: Vec<u8>) -> Awaitable<'py> {
         let key: [u8; 32] = key.try_into().map_err(|_| PyValueError::new_err("the key has 32 bytes"))?;
-        answer(py, async move { client.log_head(&key).await })
+        self.ask(py, move |client| async move { client.log_head(&key).await })
     }
 
     /// The event of a transfer or an escrow, proved to be in the log of this head.
-    fn prove_event<'py>(&self, py: Python<'py>, id: String, head: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let client = self.0.clone();
+    fn prove_event<'py>(&self, py: Python<'py>, id: String, head: &Bound<'py, PyAny>) -> Awaitable<'py> {
         let head: Head = argument(head)?;
-        answer(py, async move { client.prove_event(&id, &head).await })
+        self.ask(py, move |client| async move { client.prove_event(&id, &head).await })
     }
 
     /// Prove that nothing before the first head was changed.
@@ -192,10 +149,9 @@ impl Client {
         py: Python<'py>,
         earlier: &Bound<'py, PyAny>,
         later: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let client = self.0.clone();
+    ) -> Awaitable<'py> {
         let (earlier, later): (Head, Head) = (argument(earlier)?, argument(later)?);
-        answer(py, async move { client.prove_growth(&earlier, &later).await })
+        self.ask(py, move |client| async move { client.prove_growth(&earlier, &later).await })
     }
 }
 

@@ -56,10 +56,13 @@ pub fn error(error: Error) -> PyErr {
     shown
 }
 
+/// What a call of Python gets at once.
+pub type Awaitable<'py> = PyResult<Bound<'py, PyAny>>;
+
 /// An awaitable of the JSON that `work` gives.
 pub fn answer<'py, T: Serialize>(
     py: Python<'py>,
     work: impl Future<Output = heliograph_client::Result<T>> + Send + 'static,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> Awaitable<'py> {
     future_into_py(py, async move { Json::of(&work.await.map_err(error)?) })
 }

@@ -3,14 +3,16 @@
 //! | Module | What |
 //! |---|---|
 //! | `agent` | agents: messages, memory, other routes |
-//! | `client` | a deployment: opening and registering agents, open data, proofs |
+//! | `client` | a deployment: opening and registering agents, proofs |
 //! | `convert` | values and errors between the two languages |
+//! | `data` | open data, and what agents offer |
 //! | `ledger` | wallets and the market |
 //! | `runtime` | the threads that do the work, and their end |
 
 mod agent;
 mod client;
 mod convert;
+mod data;
 mod ledger;
 mod runtime;
 

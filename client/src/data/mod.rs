@@ -17,10 +17,12 @@ pub struct IncidentFilter {
     pub words: Option<String>,
     /// Two capital letters.
     pub country: Option<String>,
-    /// `active` or `resolved`.
+    /// `active`, `resolved`, `suspected` or `confirmed`.
     pub status: Option<String>,
-    /// Such as `shutdown`.
+    /// `censorship`, `disruption` or `mixed`.
     pub kind: Option<String>,
+    /// `low`, `medium`, `high` or `critical`.
+    pub severity: Option<String>,
     pub domain: Option<String>,
     pub service: Option<String>,
     pub since: Option<String>,
@@ -72,7 +74,8 @@ impl Client {
     pub async fn incidents(&self, filter: &IncidentFilter) -> Result<Incidents> {
         let call = self.call(Method::Get, &["data", "incidents"]).query("q", filter.words.as_deref());
         let call = call.query("country", filter.country.as_deref()).query("status", filter.status.as_deref());
-        let call = call.query("type", filter.kind.as_deref()).query("domain", filter.domain.as_deref());
+        let call = call.query("type", filter.kind.as_deref()).query("severity", filter.severity.as_deref());
+        let call = call.query("domain", filter.domain.as_deref());
         let call = call.query("service", filter.service.as_deref()).query("since", filter.since.as_deref());
         let call = call.query("until", filter.until.as_deref()).query("limit", filter.limit);
         call.query("offset", filter.offset).send().await

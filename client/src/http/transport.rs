@@ -21,6 +21,12 @@ pub enum Method {
 }
 
 impl Method {
+    /// The method of this name, in capital or small letters.
+    pub fn of(name: &str) -> Option<Method> {
+        let all = [Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete];
+        all.into_iter().find(|method| method.as_str().eq_ignore_ascii_case(name))
+    }
+
     /// The name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crypto::{encoding, hash};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::answers::{
     Found, Hire, HireAnswer, HireMade, Hires, Listing, ListingAnswer, ListingMade, Listings, Receipt, ReceiptAccepted,
@@ -66,15 +66,6 @@ pub struct Search {
     pub max_price_micro: Option<i64>,
     pub provider: Option<String>,
     pub page: Page,
-}
-
-/// An answer to a claim of work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// The work is good: it is paid. With a rating from 1 to 5 and a text.
-    Accept { rating: Option<u8>, feedback: Option<String> },
-    /// It is not, for this reason.
-    Dispute(String),
 }
 
 /// SHA-256 of the summary of work, in hex: what its provider signs beside the summary.
@@ -215,30 +206,34 @@ impl Agent {
         self.act(&["receipt", "claim"], "work-claim", members).await
     }
 
-    /// Accepts or disputes claimed work.
+    /// Accepts claimed work, which pays for it, with a rating from 1 to 5 and a text.
     ///
     /// Errors: [`Error::Usage`] if the summary is not the text whose hash the provider signed.
-    pub async fn judge(&self, receipt: &Receipt, verdict: &Verdict) -> Result<ReceiptAccepted> {
-        if let (Some(summary), Some(signed), Verdict::Accept { .. }) = (&receipt.summary, &receipt.work_hash, verdict)
+    pub async fn accept(
+        &self,
+        receipt: &Receipt,
+        rating: Option<u8>,
+        feedback: Option<&str>,
+    ) -> Result<ReceiptAccepted> {
+        if let (Some(summary), Some(signed)) = (&receipt.summary, &receipt.work_hash)
             && work_hash(summary) != *signed
         {
             return Err(Error::usage(
                 "the summary is not the text whose hash the provider signed; look before accepting",
             ));
         }
-        let mut members =
-            json!({ "receipt_id": receipt.id, "signer_did": self.did(), "action_nonce": platform::unique()? });
-        match verdict {
-            Verdict::Accept { rating, feedback } => {
-                members["action"] = "accept".into();
-                members["rating"] = (*rating).into();
-                members["feedback"] = feedback.clone().into();
-            }
-            Verdict::Dispute(reason) => {
-                members["action"] = "dispute".into();
-                members["dispute_reason"] = reason.as_str().into();
-            }
-        }
+        self.judge(receipt, json!({ "action": "accept", "rating": rating, "feedback": feedback })).await
+    }
+
+    /// Disputes claimed work, for this reason. It is not paid.
+    pub async fn dispute(&self, receipt: &Receipt, reason: &str) -> Result<ReceiptAccepted> {
+        self.judge(receipt, json!({ "action": "dispute", "dispute_reason": reason })).await
+    }
+
+    async fn judge(&self, receipt: &Receipt, mut members: Value) -> Result<ReceiptAccepted> {
+        members["receipt_id"] = receipt.id.as_str().into();
+        members["signer_did"] = self.did().into();
+        members["action_nonce"] = platform::unique()?.into();
         self.act(&["receipt", "accept"], "work-acceptance", members).await
     }
 

@@ -167,7 +167,7 @@ impl Agent {
         peers.get(did).filter(|known| crate::platform::now() - known.at < PEER_AGE).cloned()
     }
 
-    pub(crate) fn remember(&self, known: Known) {
+    pub(crate) fn remember_peer(&self, known: Known) {
         let mut peers = self.inner.peers.lock().unwrap_or_else(PoisonError::into_inner);
         if peers.len() >= MAX_PEERS {
             let oldest = peers.iter().min_by_key(|(_, known)| known.at).map(|(did, _)| did.clone());

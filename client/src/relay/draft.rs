@@ -1,6 +1,7 @@
 //! A message to be sent, and how it is sealed.
 
 use crypto::conversation::{Meta, Options};
+use serde::Deserialize;
 
 /// How a message is sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,26 @@ pub enum Mode {
     /// A session that begins from the recipient's prekeys and forgets its keys (decision one-time-prekeys). Only clients
     /// of this library open it, which say so in their metadata.
     Prekeys(Options),
+}
+
+/// What can be chosen of a message, by name. The packages for other languages take it in this form.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Choices {
+    pub thread_id: Option<String>,
+    pub reply_to: Option<String>,
+    pub content_type: Option<String>,
+    pub message_type: Option<String>,
+    /// In seconds.
+    pub ttl: Option<u32>,
+    /// [`Mode::Box`].
+    pub r#box: bool,
+    /// [`Mode::Prekeys`].
+    pub prekeys: bool,
+    pub sealed: bool,
+    pub deniable: bool,
+    pub unpadded: bool,
+    pub classical: bool,
 }
 
 /// A message to be sent.
@@ -124,6 +145,36 @@ impl Draft {
     #[must_use]
     pub fn ttl(self, seconds: u32) -> Draft {
         Draft { ttl: Some(seconds), ..self }
+    }
+
+    /// A text for an agent, with all choices at once.
+    pub fn chosen(did: &str, text: &str, choices: &Choices) -> Draft {
+        type Step = fn(Draft) -> Draft;
+        type TextStep = fn(Draft, &str) -> Draft;
+        let steps: [(bool, Step); 6] = [
+            (choices.r#box, |draft| draft.mode(Mode::Box)),
+            (choices.sealed, Draft::sealed),
+            (choices.deniable, Draft::deniable),
+            (choices.unpadded, Draft::unpadded),
+            (choices.classical, Draft::classical),
+            (choices.prekeys, Draft::from_prekeys),
+        ];
+        let texts: [(&Option<String>, TextStep); 4] = [
+            (&choices.thread_id, Draft::thread),
+            (&choices.reply_to, Draft::reply_to),
+            (&choices.content_type, Draft::content_type),
+            (&choices.message_type, Draft::message_type),
+        ];
+        let mut draft = Draft { ttl: choices.ttl, ..Draft::to(did, text) };
+        for (_, step) in steps.into_iter().filter(|(wanted, _)| *wanted) {
+            draft = step(draft);
+        }
+        for (text, step) in texts {
+            if let Some(text) = text {
+                draft = step(draft, text);
+            }
+        }
+        draft
     }
 
     pub(crate) fn meta(&self) -> Meta<'_> {

@@ -1,7 +1,5 @@
 //! Profile, peers, rotation of keys, prekeys, API keys, the end of an agent.
 
-use std::collections::BTreeMap;
-
 use crypto::conversation::prekeys::Bundle;
 use crypto::conversation::{AgentKeys, Peer};
 use crypto::encoding::{decode_base64, decode_base64_array, encode_base64};
@@ -148,7 +146,7 @@ impl Agent {
             return Err(Error::Answer("the identity is that of another agent".to_owned()));
         }
         let known = peer_of(identity)?;
-        self.remember(known.clone());
+        self.remember_peer(known.clone());
         Ok(known)
     }
 
@@ -186,7 +184,7 @@ impl Agent {
         // Ids of the public clients are the time in milliseconds. They must be new, also after a clock was set back.
         let first = u64::try_from(platform::now()).unwrap_or(1);
         let last = self.with_keyring(|keyring| keyring.one_time_prekeys.last_key_value().map_or(0, |(id, _)| *id));
-        let fresh: BTreeMap<u64, Secret<32>> = (first.max(last + 1)..).take(count).map(|id| (id, draw())).collect();
+        let fresh: Vec<(u64, Secret<32>)> = (first.max(last + 1)..).take(count).map(|id| (id, draw())).collect();
         let public: Vec<Value> = fresh
             .iter()
             .map(|(id, secret)| json!({ "id": id, "public_key": encode_base64(&boxes::box_public_key(secret)) }))

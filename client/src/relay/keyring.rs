@@ -85,7 +85,12 @@ impl Keyring {
 
     /// The text that is stored.
     pub fn encode(&self) -> Result<Zeroizing<Vec<u8>>> {
-        let all = |map: &BTreeMap<u64, Secret<32>>| map.iter().map(|(id, key)| (*id, text(key))).collect();
+        // Maps that are collected bring an algorithm that sorts, for each type: 4 KB of what a page loads.
+        let all = |map: &BTreeMap<u64, Secret<32>>| {
+            let mut texts = BTreeMap::new();
+            texts.extend(map.iter().map(|(id, key)| (*id, text(key))));
+            texts
+        };
         let kept = Kept {
             version: VERSION,
             did: self.did.clone(),
@@ -108,7 +113,11 @@ impl Keyring {
         }
         let read = || {
             let all = |map: &BTreeMap<u64, Zeroizing<String>>| {
-                map.iter().map(|(id, text)| Ok((*id, secret(text)?))).collect::<std::result::Result<_, CryptoError>>()
+                let mut secrets = BTreeMap::new();
+                for (id, text) in map {
+                    secrets.insert(*id, secret(text)?);
+                }
+                Ok::<_, CryptoError>(secrets)
             };
             Ok::<_, CryptoError>(Keyring {
                 did: kept.did.clone(),

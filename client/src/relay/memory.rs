@@ -29,13 +29,7 @@ fn type_of(value: &Value) -> &'static str {
 
 impl Agent {
     /// Stores any JSON under a namespace and a key, for `ttl` seconds or for good.
-    pub async fn remember_value(
-        &self,
-        namespace: &str,
-        name: &str,
-        value: &Value,
-        ttl: Option<u32>,
-    ) -> Result<MemoryStored> {
+    pub async fn remember(&self, namespace: &str, name: &str, value: &Value, ttl: Option<u32>) -> Result<MemoryStored> {
         let body = match self.keys() {
             Ok(keys) => {
                 let nonce: [u8; 24] = platform::random_bytes()?;
@@ -83,7 +77,7 @@ impl Agent {
     }
 
     /// Removes a value.
-    pub async fn forget_value(&self, namespace: &str, name: &str) -> Result<MemoryDeleted> {
+    pub async fn forget(&self, namespace: &str, name: &str) -> Result<MemoryDeleted> {
         self.call(Method::Delete, &["memory", namespace, name]).send().await
     }
 

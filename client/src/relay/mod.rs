@@ -38,7 +38,7 @@ pub mod webhooks;
 
 pub use agent::Agent;
 pub use crypto::conversation::Options;
-pub use draft::{Draft, Mode};
+pub use draft::{Choices, Draft, Mode};
 pub use listen::Listener;
 pub use receive::{Authentication, Filter, Inbox, Message};
 pub use register::Registration;

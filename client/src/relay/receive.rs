@@ -6,7 +6,7 @@ use crypto::encoding::{decode_base64, decode_base64_array};
 use crypto::envelope::Envelope;
 use crypto::session::{self, Opening, RecipientKeys, SenderKeys, SessionLabel, SignatureMode, session_label};
 use crypto::{hash, kem, payload, signing};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::agent::Agent;
@@ -19,7 +19,8 @@ use crate::http::Method;
 use crate::{Error, Result};
 
 /// Which messages are asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Filter {
     /// Only messages after this time: the `timestamp` of the last one seen.
     pub since: Option<String>,

@@ -40,7 +40,7 @@ pub struct Check {
     pub latest_incident: Option<IncidentLead>,
     pub license: String,
     pub listed: bool,
-    pub lists: Vec<Listing>,
+    pub lists: Vec<ListEntry>,
     pub methods: Vec<String>,
     #[serde(rename = "networksBlocked")]
     pub networks_blocked: i64,
@@ -93,7 +93,7 @@ pub struct IncidentLead {
 
 /// A block list that names the subject.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Listing {
+pub struct ListEntry {
     /// The date of the list.
     pub date: String,
     /// `official`, `court`, `leak`, `documented` or `community`.
@@ -236,6 +236,7 @@ pub struct Aggregation {
     pub license: String,
     /// What the counts are.
     pub method: String,
+    /// Counts without axes, else a list of rows. A row has its values on the axes beside the same counts.
     #[serde(default)]
     pub result: Value,
     /// The first moment of the range, and the first after it.
