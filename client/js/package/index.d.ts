@@ -60,7 +60,7 @@ export class FileStore implements Store {
   close(): void;
 }
 
-/** What every rejected promise has. */
+/** Why a call has no result. An argument of the wrong form is a `TypeError` instead. */
 export interface HeliographError extends Error {
   name: 'HeliographError';
   /** The code of a refusal, such as `NOT_FOUND`. */

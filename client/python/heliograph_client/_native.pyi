@@ -17,7 +17,7 @@ Json = Any
 __version__: str
 
 class HeliographError(Exception):
-    """Why a call has no result. What is not known is None."""
+    """Why a call has no result. What is not known is None. An argument of the wrong form is a `ValueError` or `TypeError`."""
 
     code: Optional[str]
     reason: Optional[str]

@@ -65,7 +65,7 @@ fn holds(path: &str, expected: &str) {
         found == expected,
         "client/{path} differs from the types in Rust (line {}); this writes it again: \
          HELIOGRAPH_UPDATE_GOLDEN=1 cargo test -p heliograph-client --test types",
-        line.map_or(found.lines().count().min(expected.lines().count()), |line| line) + 1,
+        line.unwrap_or_else(|| found.lines().count().min(expected.lines().count())) + 1,
     );
 }
 
