@@ -14,8 +14,8 @@ const MOST: usize = 4_000;
 /// Longest text in an example, in characters.
 const TEXT: usize = 120;
 
-/// Lists with so many entries, those inside of them with as many as the second number, and shorter texts, since the schema
-/// says the rest.
+/// Lists with so many entries, those inside of them with as many as the second number, and shorter texts, since the
+/// schema says the rest.
 fn cut(value: &Value, (entries, inside): (usize, usize)) -> Value {
     match value {
         Value::Array(all) => Value::Array(all.iter().take(entries).map(|one| cut(one, (inside, inside))).collect()),

@@ -80,7 +80,7 @@ fn a_generated_go_client_calls_the_servers() {
     calls("go");
 }
 
-/// What `schemathesis.toml` and `hooks.py` need of everybody who may ask: an agent, an API client, the operator and a probe.
+/// What `schemathesis.toml` and `hooks.py` need of those who ask: an agent, an API client, the operator and a probe.
 fn callers(target: &Target) -> Vec<(&'static str, String)> {
     let client = target.client();
     let register = || client.post("/v1/agent/register", &json!({})).expect(201);

@@ -195,6 +195,7 @@ fn a_submission_is_taken_once_and_shows_everywhere(suite: &Suite) {
     assert_eq!(attribution["entities_detected"], json!(["Roskomnadzor"]));
     assert_eq!(attribution["blocking_types"], json!(["government-direct"]));
     assert_eq!(attribution["geographic_consensus"], "single_country");
+    client.get("/v1/probe/domain/dw.com/history?country=Norway").expect_error(400, "BAD_REQUEST");
     let history = client.get("/v1/probe/domain/dw.com/history?days=7&country=no").expect(200);
     let total: u64 = history["points"].as_array().unwrap().iter().map(|day| day["total"].as_u64().unwrap()).sum();
     assert_eq!((total, &history["country_filter"]), (2, &json!("NO")), "{history}");

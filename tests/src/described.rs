@@ -14,8 +14,8 @@ static NOTHING: Value = Value::Null;
 const NOT_READ: &[&str] =
     &["number out of range", "recursion limit", "unexpected end of hex escape", "lone leading surrogate"];
 
-/// Failures that the document states of each route that can have them. Others come of the state of the server, which every
-/// route has.
+/// Failures that the document states of each route that can have them. Others come of the state of the server, which
+/// every route has.
 const STATED: [u16; 8] = [400, 402, 403, 404, 409, 413, 415, 422];
 
 /// Keywords of schemas that say nothing about which values are allowed, or that only clients need.

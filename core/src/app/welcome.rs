@@ -18,7 +18,10 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .answers(&["text/markdown"])
         .summary("An overview for language models, in Markdown."),
-    Route::get("/favicon.ico", handler!(favicon)).extension().answers(&["image/x-icon"]).summary("The icon."),
+    Route::get("/favicon.ico", handler!(favicon))
+        .extension()
+        .answers(&["image/x-icon"])
+        .summary("The icon that browsers show."),
     Route::get("/.well-known/security.txt", handler!(security))
         .extension()
         .answers(&["text/plain"])

@@ -71,12 +71,16 @@ const MAX_URL: usize = 2_048;
 /// How often one key may send tests; our choice. Each test makes a request to somebody else's host.
 const TESTS: Rate = Rate::per_minute(10);
 
+/// The code of a country, or an empty text for every country.
+const COUNTRY_OR_NONE: &str = "^([A-Za-z]{2})?$";
+
 /// A request for a subscription.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SubscribeRequest {
     /// https, port 443 or 8443, a host of the open Internet; at most 2048 bytes.
     pub webhook_url: String,
     /// ISO 3166-1, two letters. If absent, the subscription is for every country.
+    #[schemars(regex(pattern = COUNTRY_OR_NONE))]
     pub country_code: Option<String>,
     /// `low` (the default), `medium`, `high` or `critical`.
     #[schemars(with = "Option<Severity>")]
@@ -90,6 +94,7 @@ pub struct AlterRequest {
     pub enabled: Option<bool>,
     pub webhook_url: Option<String>,
     /// An empty text stands for every country.
+    #[schemars(regex(pattern = COUNTRY_OR_NONE))]
     pub country_code: Option<String>,
     #[schemars(with = "Option<Severity>")]
     pub min_severity: Option<String>,

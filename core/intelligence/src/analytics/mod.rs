@@ -138,12 +138,12 @@ pub const ROUTES: &[Route] = &[
         .late()
         .params(&[Param::required("country", "Code of a country, ISO 3166-1 alpha-2.").country(), FORMAT, AS_OF])
         .returns::<CamelAnswer<isps::IspIndex>>()
-        .summary("Networks of a country by score."),
+        .summary("Networks of a country by how much they block, those that block most first."),
     Route::get("/v1/isp/{asn}/profile", handler!(routes::isp_profile))
         .late()
         .params(&[FORMAT, AS_OF])
         .returns::<CamelAnswer<isps::IspProfile>>()
-        .summary("What a network blocks."),
+        .summary("What a network blocks and by which methods, and its rank in its country."),
     Route::get("/v1/isp/worst", handler!(routes::isp_worst))
         .late()
         .params(&[
@@ -153,7 +153,7 @@ pub const ROUTES: &[Route] = &[
             AS_OF,
         ])
         .returns::<CamelAnswer<isps::WorstBody>>()
-        .summary("Networks of the world by score."),
+        .summary("Networks of the world by how much they block, those that block most first."),
     Route::get("/v1/isp/compare", handler!(routes::isp_compare))
         .late()
         .params(&[
@@ -164,7 +164,7 @@ pub const ROUTES: &[Route] = &[
             AS_OF,
         ])
         .returns::<CamelAnswer<isps::Comparison>>()
-        .summary("Networks side by side."),
+        .summary("Two to ten networks side by side: what each blocks and how."),
     Route::get("/v1/topic-censorship-index", handler!(routes::topic_index))
         .late()
         .params(&[

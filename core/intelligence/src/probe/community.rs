@@ -26,7 +26,7 @@ pub const ROUTES: &[Route] = &[
         .limit(Limit::Probes)
         .accepts::<NewNode>()
         .creates::<RegisteredNode>()
-        .summary("The same, for small clients that call it here."),
+        .summary("Register a probe node, as `/v1/community/register`: small clients call it here."),
     Route::post("/v1/community/validate-token", handler!(validate))
         .signed(Auth::Token)
         .accepts::<NodeToken>()
@@ -36,7 +36,9 @@ pub const ROUTES: &[Route] = &[
         .params(&[Param::optional("limit", "Nodes, at most 500; default 50.").count(50, MAX_LIST)])
         .returns::<NodeList>()
         .summary("Community nodes that submitted in the last 30 days, latest first."),
-    Route::get("/v1/community/nodes/{nodeId}", handler!(node)).returns::<OneNode>().summary("One node."),
+    Route::get("/v1/community/nodes/{nodeId}", handler!(node))
+        .returns::<OneNode>()
+        .summary("One community node: where it is, what it measured, and how often other nodes agreed."),
     Route::get("/v1/community/leaderboard", handler!(leaderboard))
         .params(&[Param::optional("limit", "Nodes, at most 500; default 50.").count(50, MAX_LIST)])
         .returns::<Contributors>()
@@ -175,6 +177,7 @@ pub struct NodeToken {
     pub node_token: Option<String>,
     /// Together with a valid token, the name under which the node is claimed: 2 to 32 letters, digits, `-`, `_` and
     /// `.`. An empty text removes the claim. If absent, the claim stays as it is.
+    #[schemars(regex(pattern = "^([A-Za-z0-9._-]{2,32})?$"))]
     pub handle: Option<String>,
 }
 

@@ -13,6 +13,7 @@ use super::record::{DomainReadings, HISTORY_DAYS, LatestReading, Node, NodeKey};
 use super::wire::{ReadingStatus, entity};
 use super::{NodePage, shards};
 use crate::country::probed::ProbeStanding;
+use crate::country::routes::input;
 use crate::{Error, Result, Timestamp};
 use engine::actor::{Kind, View};
 use engine::documents::{Family, Rendered};
@@ -340,7 +341,12 @@ fn point(day: u32, countries: BTreeMap<String, DomainReadings>) -> ProbePoint {
 
 async fn history(cx: Cx) -> Result<Response> {
     let (domain, days) = (target(&cx)?, cx.count("days", 30, HISTORY_DAYS - 1)?);
-    let wanted = cx.query("country")?.map(|code| country(Some(&code)));
+    let wanted = cx.query("country")?;
+    if let Some(code) = &wanted {
+        // Probes may be in a country without a code, but not in one whose code has another form.
+        let _ = input::country(code)?;
+    }
+    let wanted = wanted.map(|code| country(Some(&code)));
     let from = u32::try_from(cx.now().day()).unwrap_or(0).saturating_sub(days - 1);
     let mut by_day: BTreeMap<u32, BTreeMap<String, DomainReadings>> = BTreeMap::new();
     let ask = DomainDays { domain: domain.clone(), from };

@@ -35,7 +35,7 @@ pub const ROUTES: &[Route] = &[
     Route::post("/v1/sentinel/current_risk/batch", handler!(risk::batch))
         .accepts::<BatchRequest>()
         .returns::<risk::BatchBody<'static>>()
-        .summary("The same of up to 50 countries."),
+        .summary("The risk that a shutdown begins, of up to 50 countries at once."),
     Route::get("/v1/sentinel/global_heatmap", handler!(risk::heatmap))
         .params(&[Param::optional("min_risk", "Only countries with at least this risk, 0 to 1; default 0.")
             .number(0, 1)

@@ -469,6 +469,7 @@ mod tests {
         assert_eq!(some.words(), ["hire.claimed", "transfer.settled"]);
         assert!(some.has("hire.claimed") && !some.has("hire.created") && !some.has("message"));
         assert_eq!(Events::of(EVENTS).words(), EVENTS);
+        assert_eq!(routes::EVENT_PATTERN, format!("^({})$", EVENTS.join("|").replace('.', "[.]")));
         assert_eq!(Events::of([]), Events::default());
     }
 }

@@ -25,10 +25,14 @@ pub const ROUTES: &[Route] = &[
         .summary("Have the ledger write to the caller's mailbox; an empty list ends it."),
 ];
 
+/// What an event is called: one of [`EVENTS`].
+pub const EVENT_PATTERN: &str = "^(hire[.]created|hire[.]claimed|receipt[.]disputed|transfer[.]settled)$";
+
 /// The events to tell.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct WantedNotices {
     /// Any of `hire.created`, `hire.claimed`, `receipt.disputed` and `transfer.settled`.
+    #[schemars(inner(regex(pattern = EVENT_PATTERN)))]
     pub events: Vec<String>,
 }
 

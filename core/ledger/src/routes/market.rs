@@ -54,7 +54,7 @@ pub const ROUTES: &[Route] = &[
         .summary("Offers that can be hired, cheapest first."),
     pay_route(Route::get("/v1/pay/capability/{id}", handler!(read_listing)), Auth::None, Limit::PayRead)
         .returns::<ListingAnswer>()
-        .summary("One listing."),
+        .summary("One offer: its price, its provider, and whether it is active."),
     pay_route(Route::get("/v1/pay/capability/did/{did}", handler!(listings_of)), Auth::None, Limit::PayRead)
         .params(&[
             Param::optional("limit", "Rows per page, at most 200; default 200.").rows("200"),

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::consent::ReadPeer;
 use super::mailbox::Local;
 use super::tasks::boxed::{self, Boxed, Content, ContentMembers};
-use super::tasks::routes::{expires_in, new_local};
+use super::tasks::routes::{MAX_EXPIRES, PRIORITY, expires_in, new_local};
 use super::tasks::store::PutTask;
 use super::tasks::{Priority, TaskHead, TaskStatus};
 use super::trust::Level;
@@ -296,12 +296,15 @@ pub struct BroadcastRequest {
     /// Base64 of an Ed25519 signature over the plain text; not checked here.
     pub input_signature: Option<String>,
     /// `low`, `normal` (default; `medium` is the same), `high` or `urgent`.
+    #[schemars(regex(pattern = PRIORITY))]
     pub priority: Option<String>,
     /// 10 when absent; more than 50 is taken as 50.
     pub max_agents: Option<i64>,
     /// `new` (default), `low`, `medium`, `high` or `verified`.
+    #[schemars(regex(pattern = "^(new|low|medium|high|verified)$"))]
     pub min_trust_level: Option<String>,
     /// Seconds after which a task fails unless it is settled, 1 to 2592000.
+    #[schemars(range(min = 1, max = MAX_EXPIRES))]
     pub expires_in: Option<i64>,
 }
 

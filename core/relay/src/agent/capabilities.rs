@@ -270,10 +270,13 @@ fn unknown() -> Error {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct CapabilityRequest {
     /// 1 to 128 characters. Names that differ only by case are one capability of an agent.
+    #[schemars(length(min = 1, max = 128))]
     pub name: String,
     /// Up to 1024 characters.
+    #[schemars(length(max = MAX_DESCRIPTION))]
     pub description: Option<String>,
     /// Up to 64 characters; `1.0.0` when absent.
+    #[schemars(length(max = MAX_VERSION))]
     pub version: Option<String>,
     /// A JSON object of up to 8 KB, returned exactly as given.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]

@@ -474,6 +474,7 @@ pub struct ConsentInfo {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ConsentChange {
     /// `everyone`, `known` or `listed`.
+    #[schemars(regex(pattern = "^(everyone|known|listed)$"))]
     pub accept_from: String,
 }
 

@@ -25,7 +25,7 @@ pub const ROUTES: &[Route] = &[
         .summary("Remember a peer's keys, or compare them with those remembered; `accept` takes new ones."),
     Route::get("/v1/agent/keys/pins", handler!(pins))
         .agent()
-        .params(&[Param::optional("status", "Only pins of this status.").one_of(&["verified", "changed"])])
+        .params(&[Param::optional("status", "Only pins of this status.").one_of(&[VERIFIED, CHANGED])])
         .returns::<PinList>()
         .summary("All pins of the calling agent."),
     Route::get("/v1/agent/keys/verify/{did}", handler!(verify))
@@ -260,6 +260,9 @@ async fn pin(cx: Cx) -> Result<Response> {
 
 async fn pins(cx: Cx) -> Result<Response> {
     let wanted = cx.query("status")?;
+    if wanted.as_deref().is_some_and(|wanted| ![VERIFIED, CHANGED].contains(&wanted)) {
+        return Err(Error::bad_request(format!("Query parameter `status` must be {VERIFIED} or {CHANGED}.")));
+    }
     let all = runtime::query(&*cx.rt, cx.caller.agent()?.actor.clone(), &ReadPins).await?;
     let pins: Vec<ListedPin> = all
         .into_iter()

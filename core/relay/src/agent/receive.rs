@@ -62,7 +62,10 @@ pub const ROUTES: &[Route] = &[
         .upgrades()
         .effectful()
         .extension()
-        .summary("The same over a WebSocket. Key by header, or in the first frame: {\"api_key\", \"since\"}."),
+        .summary(
+            "Unread messages, then new ones as they arrive, over a WebSocket. Key by header, or in the first frame: \
+             {\"api_key\", \"since\"}.",
+        ),
 ];
 
 /// Messages in one answer: the default, and the most.

@@ -38,7 +38,8 @@ pub struct RegisterRequest {
     /// Up to 128 visible characters, unique: names that differ only in case, compatibility forms or white space are the
     /// same name.
     pub name: Option<String>,
-    /// Up to 32.
+    /// Up to 32, each of 1 to 128 characters.
+    #[schemars(length(max = MAX_CAPABILITIES), inner(length(min = 1, max = MAX_CAPABILITY)))]
     pub capabilities: Option<Vec<String>>,
     /// An object of at most 4 KB of JSON.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]

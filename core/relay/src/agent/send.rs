@@ -58,6 +58,7 @@ pub struct SendRequest {
     /// DID of the recipient.
     pub to: String,
     /// At most 65536 Unicode characters.
+    #[schemars(length(max = MAX_MESSAGE))]
     pub message: String,
     /// `text/plain` when absent.
     pub content_type: Option<String>,
@@ -66,6 +67,7 @@ pub struct SendRequest {
     pub thread_id: Option<String>,
     pub reply_to: Option<String>,
     /// Seconds, 1 to 604800; 86400 when absent.
+    #[schemars(range(min = 1, max = MAX_TTL))]
     pub ttl: Option<i64>,
 }
 
@@ -88,6 +90,7 @@ pub struct EncryptedRequest {
     pub thread_id: Option<String>,
     pub reply_to: Option<String>,
     /// Seconds, 1 to 604800; 86400 when absent.
+    #[schemars(range(min = 1, max = MAX_TTL))]
     pub ttl: Option<i64>,
 }
 

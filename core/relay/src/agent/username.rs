@@ -139,6 +139,7 @@ impl Operation for LoseUsername {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct UsernameRequest {
     /// 3 to 32 of a-z, 0-9 and _.
+    #[schemars(regex(pattern = USERNAME_PATTERN))]
     pub username: String,
 }
 

@@ -73,6 +73,7 @@ pub const ROUTES: &[Route] = &[
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AttestRequest {
     /// At most 64 characters.
+    #[schemars(length(min = 1, max = 64))]
     pub claim_type: String,
     /// A JSON object of at most 16 KB; returned exactly as it was sent.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
@@ -82,13 +83,16 @@ pub struct AttestRequest {
     pub signature: Option<String>,
     /// ISO 8601; required with a signature.
     pub timestamp: Option<String>,
-    /// ISO 3166-1 alpha-2.
+    /// ISO 3166-1 alpha-2; an empty text is the same as none.
+    #[schemars(regex(pattern = "^([A-Za-z]{2})?$"))]
     pub country: Option<String>,
+    #[schemars(length(max = 255))]
     pub domain: Option<String>,
     /// 0 to 1, default 1.
     #[schemars(range(min = 0, max = 1))]
     pub confidence: Option<f64>,
-    /// Seconds, at most a year; a year when absent.
+    /// Seconds, at least 1 and at most a year; a year when absent.
+    #[schemars(range(min = 1))]
     pub expires_in: Option<u64>,
 }
 
@@ -168,11 +172,13 @@ pub struct Corroboration {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct VoteRequest {
     /// `corroborate` or `refute`.
+    #[schemars(regex(pattern = "^(corroborate|refute)$"))]
     pub vote: String,
     /// Base64 of an Ed25519 signature over the attestation's id and the vote. Only agents whose keys the service holds
     /// may omit it.
     pub signature: Option<String>,
     /// At most 1,000 characters.
+    #[schemars(length(max = 1000))]
     pub comment: Option<String>,
 }
 

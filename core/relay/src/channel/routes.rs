@@ -111,8 +111,10 @@ pub struct ChannelRequest {
     /// 3 to 64 characters, stored in lower case. Several channels may have the same name.
     pub name: String,
     /// Up to 1024 characters.
+    #[schemars(length(max = MAX_TEXT))]
     pub description: Option<String>,
     /// Up to 64 characters.
+    #[schemars(length(max = MAX_TOPIC))]
     pub topic: Option<String>,
     /// True for a channel that is in no list and that only invited agents may join. False when absent.
     pub private: Option<bool>,
@@ -175,6 +177,7 @@ pub struct Leaving {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct PostRequest {
     /// At most 65536 Unicode characters.
+    #[schemars(length(max = MAX_POST))]
     pub message: String,
     /// Id of the post that this one answers; not checked.
     pub reply_to: Option<String>,
@@ -219,8 +222,10 @@ pub struct InviteRequest {
     pub did: Option<String>,
     pub invitee_did: Option<String>,
     /// Up to 1024 characters.
+    #[schemars(length(max = MAX_TEXT))]
     pub message: Option<String>,
     /// Hours, 1 to 8760; 168 when absent.
+    #[schemars(range(min = 1, max = MAX_HOURS))]
     pub expires_hours: Option<i64>,
 }
 
@@ -254,6 +259,7 @@ pub struct InviteList {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct RespondRequest {
     /// `accept` or `decline`.
+    #[schemars(regex(pattern = "^(accept|decline)$"))]
     pub action: String,
 }
 

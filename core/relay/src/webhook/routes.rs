@@ -62,6 +62,7 @@ pub struct WebhookRequest {
     /// https, port 443 or 8443, a host of the open Internet; at most 2048 bytes.
     pub webhook_url: String,
     /// Any of `message` (the default), `hire.created`, `hire.claimed`, `receipt.disputed` and `transfer.settled`.
+    #[schemars(length(min = 1), inner(regex(pattern = "^[a-z]+([.][a-z]+)?$")))]
     pub events: Option<Vec<String>>,
 }
 

@@ -43,8 +43,8 @@ async fn document(cx: Cx) -> Result<Response> {
     cx.kept_by(&(&*TAG, &address), MAX_AGE, async { Ok(Response::json_text(served_at(&address))) }).await
 }
 
-/// The document of a server that has an address of its own (decision address-in-the-document). Whoever reads a copy needs it
-/// to find the server.
+/// The document of a server that has an address of its own (decision address-in-the-document). Whoever reads a copy
+/// needs it to find the server.
 fn served_at(address: &str) -> String {
     let there = HERE.replace(r#""/""#, &serde_json::Value::from(address).to_string());
     DOCUMENT.replacen(HERE, &there, 1)

@@ -54,8 +54,12 @@ pub const ROUTES: &[Route] = &[
         .accepts::<detect::BatchRequest>()
         .returns::<detect::BatchBody>()
         .summary("Detection for up to 50 targets."),
-    Route::get("/hydra/v1/health", handler!(health::health)).returns::<health::HealthBody>().summary("Health."),
-    Route::get("/health", handler!(health::health)).returns::<health::HealthBody>().summary("Health."),
+    Route::get("/hydra/v1/health", handler!(health::health))
+        .returns::<health::HealthBody>()
+        .summary("The same as `/health`."),
+    Route::get("/health", handler!(health::health))
+        .returns::<health::HealthBody>()
+        .summary("Whether the service and its storage are well, and its version. Always 200 while it answers."),
     Route::get("/v1/accessibility/check", handler!(accessibility::check))
         .limit(Limit::Accessibility)
         .params(&[
@@ -85,12 +89,12 @@ pub const ROUTES: &[Route] = &[
         .late()
         .params(&[AS_OF])
         .returns::<crate::world::IndexBody>()
-        .summary("The censorship index."),
+        .summary("The censorship index: the measured countries with their scores, most censored first."),
     Route::get("/data/censorship-index.csv", handler!(data::index_csv))
         .answers(&["text/csv"])
         .late()
         .params(&[AS_OF])
-        .summary("The index as CSV."),
+        .summary("The censorship index as CSV: a row for each measured country."),
     Route::get("/v1/censorship-index", handler!(data::overview))
         .late()
         .params(&[FORMAT, AS_OF])
@@ -106,7 +110,7 @@ pub const ROUTES: &[Route] = &[
         .limit(Limit::Data)
         .params(&[AS_OF])
         .returns::<super::documents::CountryBody>()
-        .summary("Country data."),
+        .summary("A country: its score, and what is measured as blocked there."),
     Route::get("/data/country/{code}/isps", handler!(data::isps))
         .late()
         .limit(Limit::Data)

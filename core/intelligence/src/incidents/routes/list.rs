@@ -120,7 +120,13 @@ pub async fn filter(cx: &Cx) -> Result<Filter> {
     // Some clients send `type` under two other names.
     let kind = first(cx, &["type", "incident_type", "incidentType"])?;
     let subject = match (cx.query("service")?, cx.query("domain")?) {
-        (Some(name), _) => Some(check::service(cx, &name).await?),
+        (Some(name), domain) => {
+            // The service decides; a domain that is none is refused all the same.
+            if let Some(domain) = domain {
+                check::subject(cx, &domain).await?;
+            }
+            Some(check::service(cx, &name).await?)
+        }
         (None, Some(domain)) => Some(check::subject(cx, &domain).await?),
         (None, None) => None,
     };

@@ -44,7 +44,7 @@ pub const ROUTES: &[Route] = &[
         .limit(Limit::Incidents)
         .params(list::PARAMS)
         .returns::<super::documents::ListBody>()
-        .summary("Incidents, newest first."),
+        .summary("Incidents that fit the filters, newest first."),
     Route::get("/data/incidents/{id}", handler!(detail::detail))
         .late()
         .dressed(detail::dress)
@@ -70,7 +70,7 @@ pub const ROUTES: &[Route] = &[
             Param::optional("cursor", "`next_cursor` of the page before.").like(evidence::CURSOR_PATTERN),
         ])
         .returns::<evidence::EvidenceList>()
-        .summary("What an incident rests on."),
+        .summary("The evidence that an incident rests on, page by page."),
     Route::get("/data/evidence/{id}", handler!(evidence::one))
         .limit(Limit::Incidents)
         .returns::<evidence::EvidencePage>()
@@ -145,12 +145,12 @@ pub const ROUTES: &[Route] = &[
             Param::optional("min_confidence", "Only incidents of at least this confidence, 0 to 1.").number(0, 1),
         ])
         .returns::<similar::SimilarBody>()
-        .summary("Incidents similar to a text."),
+        .summary("Incidents whose texts are most similar to a text, the most similar first."),
     Route::post("/v1/incidents/similar", handler!(similar::post))
         .limit(Limit::Incidents)
         .accepts::<similar::SimilarRequest>()
         .returns::<similar::SimilarBody>()
-        .summary("Incidents similar to a text."),
+        .summary("Incidents whose texts are most similar to a text, the most similar first."),
     Route::post("/data/incidents/{id}/dispute", handler!(dispute::file))
         .limit(Limit::Disputes)
         .extension()

@@ -23,8 +23,14 @@ pub const ROUTES: &[Route] = &[
         .accepts::<ValueRequest>()
         .returns::<StoredValue>()
         .summary("Store a JSON value. It replaces the earlier value of the key, and its ttl."),
-    Route::get(VALUE, handler!(get)).agent().returns::<Value>().summary("A value, exactly as it was put."),
-    Route::delete(VALUE, handler!(delete)).agent().returns::<Deleted>().summary("Delete a value."),
+    Route::get(VALUE, handler!(get))
+        .agent()
+        .returns::<Value>()
+        .summary("A value of the agent's memory, exactly as it was put."),
+    Route::delete(VALUE, handler!(delete))
+        .agent()
+        .returns::<Deleted>()
+        .summary("Delete a value of the agent's memory."),
     Route::get("/v1/agent/memory/{namespace}", handler!(keys))
         .agent()
         .params(&[
@@ -35,11 +41,11 @@ pub const ROUTES: &[Route] = &[
             Param::optional("limit", "Most entries of the answer: 1 to 1000, default 100.").count(100, 1_000),
         ])
         .returns::<KeyList>()
-        .summary("Keys of a namespace, without their values."),
+        .summary("Keys of a namespace of the agent's memory, without their values."),
     Route::get("/v1/agent/memory", handler!(namespaces))
         .agent()
         .returns::<NamespaceList>()
-        .summary("Namespaces and quota."),
+        .summary("The namespaces of the agent's memory, and how much of its quota is used."),
 ];
 
 /// Most bytes of a namespace and of a key; our choice, so that they fit into a key of the store.
@@ -59,10 +65,13 @@ pub struct ValueRequest {
     #[schemars(with = "serde_json::Value", required)]
     pub value: Option<Box<RawValue>>,
     /// Up to 128 characters.
+    #[schemars(length(max = MAX_LABEL))]
     pub value_type: Option<String>,
     /// Seconds, 1 to 315360000; without it the value stays.
+    #[schemars(range(min = 1, max = MAX_TTL))]
     pub ttl: Option<i64>,
     /// Up to 128 characters; returned as it was given.
+    #[schemars(length(max = MAX_LABEL))]
     pub client_nonce: Option<String>,
 }
 

@@ -60,8 +60,10 @@ pub const ROUTES: &[Route] = &[
         .summary("Move a task on, hand in its output, or rate it."),
 ];
 
+/// What a priority may be.
+pub const PRIORITY: &str = "^(low|normal|medium|high|urgent)$";
 /// Most seconds until a task must be settled: 30 days; our choice.
-const MAX_EXPIRES: i64 = 30 * 86_400;
+pub const MAX_EXPIRES: i64 = 30 * 86_400;
 /// Most characters of a comment to a rating; our choice.
 const MAX_COMMENT: usize = 1_024;
 
@@ -82,8 +84,10 @@ pub struct TaskRequest {
     /// Base64 of an Ed25519 signature over the JSON text; not checked here.
     pub input_signature: Option<String>,
     /// `low`, `normal` (default; `medium` is the same), `high` or `urgent`.
+    #[schemars(regex(pattern = PRIORITY))]
     pub priority: Option<String>,
     /// Seconds after which the task fails unless it is settled, 1 to 2592000.
+    #[schemars(range(min = 1, max = MAX_EXPIRES))]
     pub expires_in: Option<i64>,
 }
 
@@ -91,6 +95,7 @@ pub struct TaskRequest {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct TaskChange {
     /// `accepted`, `in_progress`, `completed` or `failed` by the assignee, `cancelled` by the requester.
+    #[schemars(regex(pattern = "^(pending|accepted|in_progress|completed|failed|cancelled)$"))]
     pub status: Option<String>,
     /// Any JSON, with `completed` or `failed`; the service encrypts and signs it for agents whose keys it holds.
     #[schemars(with = "Option<serde_json::Value>")]
@@ -105,8 +110,10 @@ pub struct TaskChange {
     /// Base64 of an Ed25519 signature over the JSON text; not checked here.
     pub output_signature: Option<String>,
     /// 1 to 5, once, by the requester of a completed or failed task.
+    #[schemars(range(min = 1, max = 5))]
     pub rating: Option<i64>,
     /// Up to 1024 characters, with `rating`.
+    #[schemars(length(max = MAX_COMMENT))]
     pub rating_comment: Option<String>,
 }
 
