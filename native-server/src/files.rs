@@ -107,9 +107,12 @@ fn not_a_folder(path: &Path) -> String {
 }
 
 /// The user that this process runs as.
+#[cfg(unix)]
 fn user() -> String {
-    #[cfg(unix)]
-    return format!("the user with the number {}, as whom this runs,", rustix::process::geteuid().as_raw());
-    #[cfg(not(unix))]
-    return "the user as whom this runs".to_owned();
+    format!("the user with the number {}, as whom this runs,", rustix::process::geteuid().as_raw())
+}
+
+#[cfg(not(unix))]
+fn user() -> String {
+    "the user as whom this runs".to_owned()
 }
