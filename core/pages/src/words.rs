@@ -51,7 +51,8 @@ impl Words {
         names.join(self.comma())
     }
 
-    const fn comma(self) -> &'static str {
+    /// What stands between the parts of a list.
+    pub const fn comma(self) -> &'static str {
         if matches!(self.0, Language::Arabic) { "، " } else { ", " }
     }
 
