@@ -280,8 +280,13 @@ fn claims_of_all_times_know_all_incidents(suite: &Suite) {
         assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(contradicted)), "{body}");
     }
     // A question about today also gets the past.
-    let reason = verify(&client, "Facebook is blocked in Bolivia")["reason"].to_string();
-    assert!(reason.contains("earlier: ") && reason.contains("4 Mar 2021"), "{reason}");
+    let body = verify(&client, "Facebook is blocked in Bolivia");
+    let reason = body["reason"].as_str().unwrap();
+    assert!(reason.contains("latest incident known") && reason.contains("4 Mar 2021"), "{reason}");
+    // A check says the same.
+    let check = client.get("/v1/accessibility/check?domain=facebook&country=BO").expect(200);
+    assert_eq!(body["topics"][0]["latestIncident"]["id"], check["latestIncident"]["id"], "{body}");
+    assert!(reason.contains(check["latestIncident"]["id"].as_str().unwrap()), "{reason}");
 }
 
 fn a_host_of_a_platform_has_the_incidents_of_the_platform(suite: &Suite) {

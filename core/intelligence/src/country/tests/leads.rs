@@ -13,8 +13,15 @@ fn measured(parts: &[String]) -> Server {
 }
 
 fn make(server: &Server, country: &str, subject: &str, start: &str) -> Value {
-    let incident = json!({ "country": country, "subject": subject, "reason": "seen", "start": start, "severity": "high",
-        "type": "censorship", "confidence": 0.6 });
+    make_until(server, country, subject, start, None)
+}
+
+fn make_until(server: &Server, country: &str, subject: &str, start: &str, end: Option<&str>) -> Value {
+    let mut incident = json!({ "country": country, "subject": subject, "reason": "seen", "start": start,
+        "severity": "high", "type": "censorship", "confidence": 0.6 });
+    if let Some(end) = end {
+        incident["end"] = json!(end);
+    }
     let headers = [("x-admin-key", super::ADMIN), ("content-type", "application/json")];
     let response = server.request(http::Method::POST, "/v1/admin/incidents", &headers, incident.to_string().as_bytes());
     let (status, made) = super::json(response);
@@ -79,7 +86,7 @@ fn an_unknown_answer_names_the_latest_incident_and_a_decided_one_does_not() {
 #[test]
 fn batches_and_claims_lead_on_as_single_answers_do() {
     let server = measured(&[rows("IT", 1, "example.org", RECENT, 0..12, true)]);
-    let latest = make(&server, "KE", "telegram", "2023-11-08");
+    let latest = make_until(&server, "KE", "telegram", "2023-11-08", Some("2023-11-24"));
     let asked = ["telegram.org", "telegram", "t.me", "example.org"];
     let (_, checks) = server.post("/v1/accessibility/batch", &json!({ "country": "KE", "domains": asked }));
     let (_, detects) = server.post("/hydra/v1/detect/batch", &json!({ "country": "KE", "targets": asked }));
