@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// The rate of one thread on a disk.
 #[derive(Debug, Clone, Copy)]
-pub struct Probe {
+pub struct SyncRate {
     /// Synced appends per second.
     pub rate: f64,
     /// Microseconds.
@@ -16,8 +16,8 @@ pub struct Probe {
 }
 
 /// Measures on the disk of `folder` for `window`.
-pub fn probe(folder: &Path, window: Duration) -> Probe {
-    let path = folder.join("probe");
+pub fn sync_rate(folder: &Path, window: Duration) -> SyncRate {
+    let path = folder.join("synced");
     let mut file = File::create(&path).unwrap();
     let start = Instant::now();
     let mut latencies = Vec::new();
@@ -31,5 +31,5 @@ pub fn probe(folder: &Path, window: Duration) -> Probe {
     std::fs::remove_file(path).unwrap();
     latencies.sort_unstable();
     let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
-    Probe { rate, p50: at(0.5), p99: at(0.99) }
+    SyncRate { rate, p50: at(0.5), p99: at(0.99) }
 }

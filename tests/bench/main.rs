@@ -68,7 +68,7 @@ const ROUNDS: usize = 3;
 #[derive(Debug, Clone)]
 pub struct Round {
     /// Appends of 512 B with fdatasync, per second, before and after the round.
-    pub fsync: [disk::Probe; 2],
+    pub fsync: [disk::SyncRate; 2],
     pub bare: load::Outcome,
     pub lookup: load::Outcome,
     pub not_modified: load::Outcome,
@@ -398,7 +398,7 @@ fn interleaved(folder: &std::path::Path, cores: &machine::Cores, window: Duratio
     (0..rounds)
         .map(|round| {
             eprintln!("round {} of {rounds}", round + 1);
-            let before = disk::probe(folder, window / 2);
+            let before = disk::sync_rate(folder, window / 2);
             Round {
                 bare: measure(&bare.base, 64, &hello),
                 lookup: measure(&service.base, 64, &lookup),
@@ -406,7 +406,7 @@ fn interleaved(folder: &std::path::Path, cores: &machine::Cores, window: Duratio
                 detect: measure(&service.base, 16, &detect),
                 busy: busy.as_ref().map(|plan| measure(&service.base, 16, plan)),
                 send: [1, 16, 64].map(|connections| measure(&service.base, connections, &service.send())),
-                fsync: [before, disk::probe(folder, window / 2)],
+                fsync: [before, disk::sync_rate(folder, window / 2)],
             }
         })
         .collect()

@@ -71,8 +71,8 @@ impl Cache {
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         // Tests with a file in the folder of the sources: an old lock file may be writable when the folder is not.
-        let probe = folder.join("source/.writable");
-        fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).map_err(failed)?;
+        let writable = folder.join("source/.writable");
+        fs::write(&writable, "").and_then(|()| fs::remove_file(&writable)).map_err(failed)?;
         Ok(Cache { folder, lock })
     }
 

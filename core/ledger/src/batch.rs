@@ -182,7 +182,7 @@ fn payer(books: &Books<'_>, from: &str, items: &[(&str, Micro)]) -> Result<Walle
 }
 
 /// A batch that is being shown.
-pub struct Opened<'a> {
+pub struct ShownBatch<'a> {
     pub brand: &'a str,
     pub id: Id,
     pub event: &'a Event,
@@ -204,7 +204,7 @@ pub struct BatchPart<'a> {
     pub recipient: Micro,
 }
 
-impl<'a> Opened<'a> {
+impl<'a> ShownBatch<'a> {
     /// With `texts` the signed bytes are read too, which may be megabytes.
     pub fn new(
         space: &(impl Read + ?Sized),
@@ -212,7 +212,7 @@ impl<'a> Opened<'a> {
         id: Id,
         event: &'a Event,
         texts: bool,
-    ) -> Result<Opened<'a>> {
+    ) -> Result<ShownBatch<'a>> {
         let (mut memos, mut read) = (Vec::new(), 0);
         if texts {
             let canonical = canonical(space, &id, event)?;
@@ -221,7 +221,7 @@ impl<'a> Opened<'a> {
             let Some(Envelope { content: Content::Batch(batch), .. }) = envelope else { return Err(unreadable()) };
             memos = batch.items.into_iter().map(|item| item.memo).collect();
         }
-        Ok(Opened { brand, id, event, memos, read })
+        Ok(ShownBatch { brand, id, event, memos, read })
     }
 
     /// The transfers that `name` sent or received, the last one first. Balances are computed backwards, from those
@@ -288,7 +288,7 @@ pub fn find(space: &(impl Read + ?Sized), brand: &str, id: &Id) -> Result<Option
     if usize::from(index) >= event.items.len() {
         return Ok(None);
     }
-    let opened = Opened::new(space, brand, batch, &event, true)?;
+    let opened = ShownBatch::new(space, brand, batch, &event, true)?;
     let part = opened.parts(&event.actor)?.into_iter().find(|part| part.index == index);
     part.map(|part| opened.payment(&part)).transpose()
 }

@@ -111,7 +111,7 @@ impl<'a> Books<'a> {
     }
 
     /// Writes the state of the whole ledger if it changed. Fails if a wallet changed without an event.
-    pub fn close(self) -> Result<Closed> {
+    pub fn close(self) -> Result<ClosedBooks> {
         let moved = |touched: &Touched| touched.before != Some(touched.after);
         if let Some((name, _)) = self.touched.iter().find(|(_, touched)| moved(touched)) {
             return Err(Error::internal(format!("the wallet of {name} changed without an event")));
@@ -123,7 +123,7 @@ impl<'a> Books<'a> {
             BOOK.put(self.space, &(), &self.book)?;
         }
         let times = |book: &Book| (book.frozen_since, book.frozen_for, book.whole);
-        Ok(Closed { sealing: self.sealing(), shifted: times(&self.book) != times(&self.before), book: self.book })
+        Ok(ClosedBooks { sealing: self.sealing(), shifted: times(&self.book) != times(&self.before), book: self.book })
     }
 
     /// The time of a new event, which is later than that of every other event (decision unique-event-times).
@@ -388,14 +388,14 @@ impl<'a> Books<'a> {
 }
 
 /// Closed books. They tell when something is due next.
-pub struct Closed {
+pub struct ClosedBooks {
     book: Book,
     sealing: Option<Timestamp>,
     /// The clock of deadlines, or the run that can be sealed next, changed.
     shifted: bool,
 }
 
-impl Closed {
+impl ClosedBooks {
     /// The time at which something is due next; `None` if the operation did not change that. Most payments do not.
     pub fn due(&self, turn: &Turn<'_>) -> Result<Option<Timestamp>> {
         let rows = [DUE.number(), BURNT_UNTIL.number(), IDLE.number(), FAUCET_UNTIL.number(), KEPT_UNTIL.number()];

@@ -216,7 +216,7 @@ pub struct OpenWallet {
 
 /// The answer to [`OpenWallet`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Opened {
+pub enum OpenedWallet {
     Now,
     Before,
     Refused(Reason),
@@ -225,27 +225,27 @@ pub enum Opened {
 impl Operation for OpenWallet {
     const ACTOR: Kind = Kind::Ledger;
     const NAME: &'static str = "open_wallet";
-    type Reply = Opened;
+    type Reply = OpenedWallet;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Opened> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<OpenedWallet> {
         let allowed = turn.settings.ledger_storage_bytes;
         let mut books = Books::of(turn)?;
         if let Some(wallet) = books.wallet(&self.name)? {
             if self.registered && !wallet.lasting {
                 books.put(&self.name, &Wallet { lasting: true, ..wallet })?;
             }
-            return Ok(Opened::Before);
+            return Ok(OpenedWallet::Before);
         }
         sweep::catch_up(&mut books)?;
         if let Err(refusal) = room::for_more(books.space, allowed) {
-            return Ok(Opened::Refused(refusal.reason()?));
+            return Ok(OpenedWallet::Refused(refusal.reason()?));
         }
         let at = books.stamp();
         books.ensure(&self.name, at, self.registered)?;
         books.log(at, What::Wallet, "system:create", Note::default())?;
         let due = books.close()?.due(turn)?;
         sweep::plan(turn, due)?;
-        Ok(Opened::Now)
+        Ok(OpenedWallet::Now)
     }
 }
 

@@ -8,7 +8,7 @@ use super::listing::{self, LISTINGS, LISTINGS_OF, Listing, MAX_LISTINGS};
 use super::reads::{Page, Side, rows};
 use super::receipt::{self, RECEIPTS_FROM, RECEIPTS_OF, RECEIPTS_TO, Receipt};
 use super::rows::{Book, Counts, Id, MINUTES, Name, Ref};
-use super::tally::{Market, TALLIES, Tally, Top};
+use super::tally::{AgentTally, Market, TALLIES, Top};
 use super::{escrow, sweep};
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Query, View};
@@ -209,7 +209,7 @@ pub struct ReadTrust {
 /// The answer to [`ReadTrust`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trust {
-    pub tally: Tally,
+    pub tally: AgentTally,
     pub wallet: Option<super::rows::Wallet>,
 }
 
@@ -239,7 +239,7 @@ pub struct Stats {
     pub day: Counts,
     pub hires_hour: u64,
     pub top_listings: Vec<(Id, Listing)>,
-    pub top_providers: Vec<(Name, Tally)>,
+    pub top_providers: Vec<(Name, AgentTally)>,
     pub recent: Vec<(Id, Hire, String)>,
 }
 

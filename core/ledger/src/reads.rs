@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::batch::{Opened, item_id};
+use super::batch::{ShownBatch, item_id};
 use super::book;
 use super::escrow;
 use super::log::{What, event};
@@ -94,7 +94,7 @@ impl LogQuery for History {
                 let payment = pay::payment(brand, &found)?;
                 return Ok((vec![(payment.at, (entry.id, payment))], 0));
             }
-            let batch = Opened::new(view, brand, entry.id, &found, self.texts)?;
+            let batch = ShownBatch::new(view, brand, entry.id, &found, self.texts)?;
             let parts = batch.parts(&list.name)?;
             let parts = parts.iter().filter(|part| list.before.is_none_or(|before| part.at < before));
             let row = |part| Ok((batch.payment(part)?, part));

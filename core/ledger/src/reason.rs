@@ -126,11 +126,11 @@ impl Reason {
 
 /// Counts of refusals, in memory.
 #[derive(Debug, Default)]
-pub struct Tally(std::sync::Mutex<std::collections::BTreeMap<Reason, u64>>);
+pub struct RefusalCounts(std::sync::Mutex<std::collections::BTreeMap<Reason, u64>>);
 
-impl Tally {
+impl RefusalCounts {
     /// The one of this process.
-    pub fn of(environment: &Environment) -> Arc<Tally> {
+    pub fn of(environment: &Environment) -> Arc<RefusalCounts> {
         environment.shared()
     }
 

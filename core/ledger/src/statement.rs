@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::batch::{Opened, item_id};
+use super::batch::{ShownBatch, item_id};
 use super::book::name_of;
 use super::log::{Event, What, event};
 use super::pay;
@@ -56,7 +56,7 @@ impl LogQuery for ReadStatement {
         list.page(view, money, |at, entry| match entry.what {
             What::Batch => {
                 let found = event(view, &entry.id)?.ok_or_else(|| Error::internal("a batch is missing"))?;
-                let batch = Opened::new(view, &view.settings.brand, entry.id, &found, self.texts)?;
+                let batch = ShownBatch::new(view, &view.settings.brand, entry.id, &found, self.texts)?;
                 Ok((of_batch(&list, entry, &batch)?, batch.read))
             }
             _ => Ok((vec![(at, of_entry(view, &list.name, at, entry)?)], 0)),
@@ -65,7 +65,7 @@ impl LogQuery for ReadStatement {
 }
 
 /// A line for each transfer of a batch that the wallet sent or received.
-fn of_batch(list: &NamePage, entry: &Entry, batch: &Opened<'_>) -> Result<Vec<(Timestamp, Line)>> {
+fn of_batch(list: &NamePage, entry: &Entry, batch: &ShownBatch<'_>) -> Result<Vec<(Timestamp, Line)>> {
     let mut lines = Vec::new();
     for part in batch.parts(&list.name)? {
         if list.before.is_some_and(|before| part.at >= before) {

@@ -11,9 +11,9 @@ use engine::kv::{Row, Table};
 
 /// The past of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
-    pub provided: Side,
-    pub requested: Side,
+pub struct AgentTally {
+    pub provided: SideCounts,
+    pub requested: SideCounts,
     pub rating_sum: u64,
     pub rating_count: u64,
     pub listings: u64,
@@ -21,11 +21,11 @@ pub struct Tally {
     pub first_listed: Option<Timestamp>,
     pub last_listed: Option<Timestamp>,
 }
-impl Row for Tally {}
+impl Row for AgentTally {}
 
 /// Counts of the hires on one side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Side {
+pub struct SideCounts {
     pub hires: u64,
     pub completed: u64,
     pub disputed: u64,
@@ -34,7 +34,7 @@ pub struct Side {
     pub value: Micro,
 }
 
-impl Side {
+impl SideCounts {
     /// Number of hires that are neither completed, disputed nor expired.
     pub fn in_flight(&self) -> u64 {
         self.hires.saturating_sub(self.completed + self.disputed + self.expired)
@@ -56,17 +56,17 @@ pub struct Market {
     pub active_listings: u64,
     /// Agents that have listed something.
     pub providers: u64,
-    pub hires: Side,
+    pub hires: SideCounts,
 }
 
-pub const TALLIES: Table<(Name,), Tally> = Table::new(49);
+pub const TALLIES: Table<(Name,), AgentTally> = Table::new(49);
 
-pub fn of(books: &Books<'_>, name: &str) -> Result<Tally> {
+pub fn of(books: &Books<'_>, name: &str) -> Result<AgentTally> {
     Ok(TALLIES.get(books.space, &key(name))?.unwrap_or_default())
 }
 
 /// Changes the past of an agent.
-pub fn change(books: &mut Books<'_>, name: &str, change: impl FnOnce(&mut Tally)) -> Result<Tally> {
+pub fn change(books: &mut Books<'_>, name: &str, change: impl FnOnce(&mut AgentTally)) -> Result<AgentTally> {
     let mut tally = of(books, name)?;
     change(&mut tally);
     TALLIES.put(books.space, &key(name), &tally)?;
@@ -114,7 +114,7 @@ pub enum Ending {
     Expired,
 }
 
-impl Side {
+impl SideCounts {
     pub fn end(&mut self, ending: Ending) {
         match ending {
             Ending::Completed(price) => {
@@ -143,10 +143,10 @@ mod tests {
     use super::*;
     #[test]
     fn x1_hires_in_flight_are_in_no_rate_and_without_an_end_the_rate_is_one() {
-        assert_eq!(Side::default().completion_rate(), 1.0);
-        let side = Side { hires: 15, completed: 10, ..Side::default() };
+        assert_eq!(SideCounts::default().completion_rate(), 1.0);
+        let side = SideCounts { hires: 15, completed: 10, ..SideCounts::default() };
         assert_eq!((side.completion_rate(), side.in_flight()), (1.0, 5));
-        let side = Side { hires: 4, completed: 1, disputed: 1, expired: 2, value: 0 };
+        let side = SideCounts { hires: 4, completed: 1, disputed: 1, expired: 2, value: 0 };
         assert_eq!((side.completion_rate(), side.in_flight()), (0.25, 0));
         assert_eq!((rating(0, 0), rating(14, 3)), (None, Some(4.67)));
     }

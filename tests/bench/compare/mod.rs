@@ -120,7 +120,7 @@ impl Work {
 pub struct Measured {
     pub works: Vec<Work>,
     /// Rates of fdatasync, in the order of time.
-    pub probes: Vec<f64>,
+    pub sync_rates: Vec<f64>,
     /// What was compared with what.
     pub notes: Vec<String>,
 }
@@ -128,8 +128,8 @@ pub struct Measured {
 impl Measured {
     /// The highest rate of fdatasync by the lowest.
     pub fn unrest(&self) -> f64 {
-        let most = self.probes.iter().copied().fold(0.0, f64::max);
-        most / self.probes.iter().copied().fold(f64::INFINITY, f64::min)
+        let most = self.sync_rates.iter().copied().fold(0.0, f64::max);
+        most / self.sync_rates.iter().copied().fold(f64::INFINITY, f64::min)
     }
 }
 
@@ -169,9 +169,9 @@ pub fn run_grown(folder: &Path, plan: &Plan, cores: &Cores) -> Measured {
 }
 
 fn rounds(folder: &Path, plan: &Plan, stage: &mut impl Stage) -> Measured {
-    let mut measured = Measured { works: stage.works(), probes: Vec::new(), notes: stage.notes() };
-    let probe = || disk::probe(folder, plan.window / 4).rate;
-    measured.probes.push(probe());
+    let mut measured = Measured { works: stage.works(), sync_rates: Vec::new(), notes: stage.notes() };
+    let sync_rate = || disk::sync_rate(folder, plan.window / 4).rate;
+    measured.sync_rates.push(sync_rate());
     for round in 0..plan.rounds {
         eprintln!("round {} of {}", round + 1, plan.rounds);
         for at in 0..measured.works.len() {
@@ -184,7 +184,7 @@ fn rounds(folder: &Path, plan: &Plan, stage: &mut impl Stage) -> Measured {
                     }
                 }
             }
-            measured.probes.push(probe());
+            measured.sync_rates.push(sync_rate());
         }
     }
     measured

@@ -19,12 +19,12 @@ pub fn render((heading, command): (&str, &str), measured: &Measured, machine: &[
     machine.iter().chain(&measured.notes).for_each(|line| writeln!(out, "- {line}").unwrap());
     let unrest = measured.unrest();
     let verdict = if unrest < QUIET { "quiet" } else { "**not quiet**" };
-    let low = measured.probes.iter().copied().fold(f64::INFINITY, f64::min);
+    let low = measured.sync_rates.iter().copied().fold(f64::INFINITY, f64::min);
     writeln!(
         out,
         "- {verdict}: fdatasync of 512 B was measured {} times, {low:.0} to {:.0} a second, {unrest:.2} times apart \
          (quiet: less than {QUIET})",
-        measured.probes.len(),
+        measured.sync_rates.len(),
         low * unrest
     )
     .unwrap();

@@ -295,7 +295,7 @@ impl Stage for Peers<'_> {
                 let get = redis::Commands::get();
                 sampled(self.runtime.block_on(redis::run(address, CONNECTIONS, window, &get)))
             }
-            _ => plain(crate::disk::probe(&self.folder, window / 2).rate),
+            _ => plain(crate::disk::sync_rate(&self.folder, window / 2).rate),
         };
         let operations = sample.rate * begun.elapsed().as_secs_f64();
         let used = process.and_then(Usage::of).zip(before).map(|(now, before)| now.since(before, operations));

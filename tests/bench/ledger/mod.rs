@@ -60,7 +60,7 @@ pub struct Plan {
 pub const FULL: Plan = Plan { agents: 10_000, transfers: 100_000, offers: 1_000_000 };
 
 struct Round {
-    fsync: [disk::Probe; 2],
+    fsync: [disk::SyncRate; 2],
     transfers: Outcome,
     /// CPU seconds of the server.
     cpu: Option<f64>,
@@ -167,11 +167,11 @@ fn rounds(
         .map(|round| {
             eprintln!("round {}", round + 1);
             let transfers = people.transfers(&server.base, round * number, number);
-            let before = disk::probe(folder, window);
+            let before = disk::sync_rate(folder, window);
             let used = machine::cpu_seconds(server.id());
             let transfers = send_all(runtime, &server.base, CONNECTIONS, &transfers);
             let cpu = machine::cpu_seconds(server.id()).zip(used).map(|(now, before)| now - before);
-            Round { fsync: [before, disk::probe(folder, window)], transfers, cpu }
+            Round { fsync: [before, disk::sync_rate(folder, window)], transfers, cpu }
         })
         .collect()
 }
@@ -267,7 +267,7 @@ impl Transfers {
         for (at, (cores, round)) in rounds.enumerate() {
             let Outcome { rate, p50, p99, answers, .. } = round.transfers;
             let cpu = round.cpu.map_or("-".to_owned(), |seconds| format!("{:.0}", seconds / answers as f64 * 1e6));
-            let [before, after] = round.fsync.map(|probe| probe.rate);
+            let [before, after] = round.fsync.map(|disk| disk.rate);
             let (number, p50, p99) = (at + 1, ms(p50), ms(p99));
             writeln!(out, "| {number}{cores} | {before:.0} | {after:.0} | {rate:.0} | {p50:.2} | {p99:.2} | {cpu} |")
                 .unwrap();

@@ -480,7 +480,7 @@ impl Runtime for Simulation {
         &self.environment
     }
 
-    fn probe(&self) -> BoxFuture<'_, Result<()>> {
+    fn write_check(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async { Ok(()) })
     }
 }

@@ -12,7 +12,7 @@ use crate::idempotency::{self, MAX_KEY};
 use crate::json::{self, Json, Members};
 use crate::keys::Signers;
 use crate::pay::Claimant;
-use crate::reason::Tally;
+use crate::reason::RefusalCounts;
 use crate::reason::{Reason, Refusal, Ruled, ensure};
 use crate::rows::{Id, KeyRow, Name, id_text};
 use crate::submit::{Answer, NamedKey, Prepare, RefusalFacts, SubmissionResult, Submit};
@@ -61,8 +61,8 @@ pub fn refused(cx: &Cx, refusal: Refusal) -> Result<Response> {
 /// writes to the disk with requests that were not verified.
 pub fn counted<T>(cx: &Cx, ruled: Ruled<T>) -> Ruled<T> {
     match &ruled {
-        Err(Refusal::No(reason)) => Tally::of(cx.rt.environment()).count(*reason),
-        Err(Refusal::Over(_)) => Tally::of(cx.rt.environment()).count(Reason::RateLimited),
+        Err(Refusal::No(reason)) => RefusalCounts::of(cx.rt.environment()).count(*reason),
+        Err(Refusal::Over(_)) => RefusalCounts::of(cx.rt.environment()).count(Reason::RateLimited),
         Ok(_) | Err(Refusal::Fault(_)) => {}
     }
     ruled
@@ -200,7 +200,7 @@ impl Act {
     pub fn read(cx: &Cx, members: Members, fits: impl Fn(&Content) -> bool) -> Option<Act> {
         let read = Act::of(cx, members, fits);
         if read.is_none() {
-            Tally::of(cx.rt.environment()).count(Reason::InvalidEnvelope);
+            RefusalCounts::of(cx.rt.environment()).count(Reason::InvalidEnvelope);
         }
         read
     }

@@ -36,7 +36,7 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .params(&[Param::optional("size", "Size of the log that the proof is for; the present size when left out.")
             .at_least(1)])
-        .returns::<Proof>()
+        .returns::<EventProof>()
         .summary("The proof that an event is in the log, by the id of a transfer or an escrow, or by its place."),
     pay_route(Route::get("/v1/pay/audit/consistency", handler!(consistency)), Auth::None, Limit::PayRead)
         .extension()
@@ -178,7 +178,7 @@ impl LogEntry {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "EventProof")]
-pub struct Proof {
+pub struct EventProof {
     schema: String,
     seq: u64,
     size: u64,
@@ -218,7 +218,7 @@ async fn prove(cx: Cx) -> Result<Response> {
     };
     let revealed =
         is_operator(&*cx.rt, &cx.request) || Reader::of(&cx).await?.is_one_of(found.parties.iter().map(String::as_str));
-    Response::json(&Proof {
+    Response::json(&EventProof {
         schema: schema(&cx, "audit-proof"),
         seq: found.seq,
         size: found.size,

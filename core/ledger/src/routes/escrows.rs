@@ -28,7 +28,7 @@ use engine::runtime;
 pub const ROUTES: &[Route] = &[
     pay_route(Route::post("/v1/pay/escrow/open", handler!(open)), Auth::Signed, Limit::PayWrite)
         .accepts::<SignedBody<EscrowOpenEnvelope>>()
-        .returns::<Opened>()
+        .returns::<EscrowOpened>()
         .summary("Set money aside for a registered agent until a deadline, at most 7 days."),
     pay_route(Route::post("/v1/pay/escrow/release", handler!(release)), Auth::SignedOrAdmin, Limit::PayWrite)
         .accepts_either::<SignedBody<EscrowReleaseEnvelope>, DirectedBody<EscrowReleaseAction>>()
@@ -140,7 +140,7 @@ fn body(cx: &Cx, id: &Id, escrow: &Escrow, texts: Texts<'_>) -> EscrowBody {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "EscrowOpened")]
-pub struct Opened {
+pub struct EscrowOpened {
     ok: bool,
     schema: String,
     escrow_id: String,
@@ -183,7 +183,7 @@ async fn open(cx: Cx) -> Result<Response> {
         Err(refusal) => return refused(&cx, refusal),
     };
     let escrow = body(&cx, &stand.id, &stand.escrow, Texts::Signed);
-    Response::json(&Opened {
+    Response::json(&EscrowOpened {
         ok: true,
         schema: schema(&cx, "escrow-receipt"),
         escrow_id: escrow.id.clone(),

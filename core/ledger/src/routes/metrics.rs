@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::ACTOR;
 use crate::metrics::ReadMetrics;
 use crate::reason::Reason;
-use crate::reason::Tally;
+use crate::reason::RefusalCounts;
 use crate::rows::Micro;
 use crate::{Error, Result};
 use engine::http::{Cx, METRICS_TEXT, Param, Response, Route, handler};
@@ -71,7 +71,7 @@ async fn metrics(cx: Cx) -> Result<Response> {
         wallets_off: read.off,
         oldest_unswept_seconds: read.unswept as f64 / 1e6,
         refusals: by_reason(read.refusals),
-        refusals_before_ledger: by_reason(Tally::of(cx.rt.environment()).all()),
+        refusals_before_ledger: by_reason(RefusalCounts::of(cx.rt.environment()).all()),
     };
     match text {
         false => Response::json(&body),

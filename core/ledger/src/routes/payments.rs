@@ -12,11 +12,11 @@ use super::proof::{Reader, Texts};
 use crate::ACTOR;
 use crate::book::name_of;
 use crate::envelope::Content;
-use crate::keys::{OpenWallet, Opened, ReadWallet, WalletView};
+use crate::keys::{OpenWallet, OpenedWallet, ReadWallet, WalletView};
 use crate::pay::{Claimant, GRANT};
 use crate::reads::{History, ReadTransfer};
 use crate::reason::Reason;
-use crate::reason::Tally;
+use crate::reason::RefusalCounts;
 use crate::rows::{Id, Micro, Payment, Settlement, id_text, parse_id};
 use crate::segment::open::ask;
 use crate::submit::{RefusalFacts, SubmissionResult};
@@ -142,14 +142,14 @@ async fn make_wallet(cx: Cx) -> Result<Response> {
     let asked: serde_json::Map<String, Value> = cx.json()?;
     let did = asked.get("did").and_then(Value::as_str);
     let Some(name) = did.and_then(|did| name_of(&cx.settings().brand, did)) else {
-        Tally::of(cx.rt.environment()).count(Reason::InvalidDid);
+        RefusalCounts::of(cx.rt.environment()).count(Reason::InvalidDid);
         return refused(&cx, Reason::InvalidDid.into());
     };
     let registered = act::known(&cx, name, None).await?.is_some_and(|row| row.active);
     let open = OpenWallet { name: name.to_owned(), registered };
     let created = match runtime::call(&*cx.rt, ACTOR, &open).await? {
-        Opened::Refused(reason) => return refused(&cx, reason.into()),
-        opened => opened == Opened::Now,
+        OpenedWallet::Refused(reason) => return refused(&cx, reason.into()),
+        opened => opened == OpenedWallet::Now,
     };
     match runtime::query(&*cx.rt, ACTOR, &ReadWallet { name: name.to_owned() }).await? {
         Some(view) => wallet_answer(&cx, name, &view, Some(created)),

@@ -9,7 +9,7 @@ use super::market::{ListingBody, listing_body};
 use crate::ACTOR;
 use crate::market::{ReadStats, ReadTrust, Trust};
 use crate::rows::{Micro, id_text};
-use crate::tally::{Tally, rating};
+use crate::tally::{AgentTally, rating};
 use crate::{Result, Timestamp};
 use engine::http::{Auth, Cx, Limit, Response, Route, handler};
 use engine::runtime::{self, Late};
@@ -72,7 +72,7 @@ pub struct TrustWallet {
     created_at: Option<String>,
 }
 
-fn as_provider(tally: &Tally) -> AsProvider {
+fn as_provider(tally: &AgentTally) -> AsProvider {
     let side = tally.provided;
     AsProvider {
         total_hires: side.hires,
@@ -96,7 +96,7 @@ async fn trust(cx: Cx) -> Result<Response> {
     let asked = cx.path("did")?.to_owned();
     let Late { value: Trust { tally, wallet }, at } = match path_name(&cx)? {
         Some(name) => runtime::late(&*cx.rt, ACTOR, &ReadTrust { name }).await?,
-        None => Late { value: Trust { tally: Tally::default(), wallet: None }, at: cx.now() },
+        None => Late { value: Trust { tally: AgentTally::default(), wallet: None }, at: cx.now() },
     };
     let side = tally.requested;
     let mut notes = vec!["Counts of hires and nothing else; no score is derived from them."];
@@ -196,7 +196,7 @@ pub struct RecentHire {
 async fn stats(cx: Cx) -> Result<Response> {
     let Late { value: stats, at } = runtime::late(&*cx.rt, ACTOR, &ReadStats).await?;
     let (market, hires) = (stats.market, stats.market.hires);
-    let provider = |(name, tally): &(String, Tally)| TopProvider {
+    let provider = |(name, tally): &(String, AgentTally)| TopProvider {
         did: did(&cx, name),
         total_earned_micro: tally.provided.value,
         total_completed: tally.provided.completed,
