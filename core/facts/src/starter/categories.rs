@@ -118,7 +118,7 @@ impl Category {
 }
 
 /// What codes of categories look like, current and retired ones, in any case.
-pub const CODE_PATTERN: &str = "^[A-Za-z]{3,7}$";
+pub const CODE_PATTERN: &str = "^[A-Za-z0-9]{3,8}$";
 
 /// The current code for a current or retired code, in any case; `None` for a code that no list ever had.
 pub fn current_code(code: &str) -> Option<&'static str> {
