@@ -35,7 +35,7 @@ impl Tried {
                 "no room is left for it on the disk; make room there, or name a place on another disk".to_owned()
             }
             ErrorKind::ReadOnlyFilesystem => {
-                "what is there can only be read; name another place. Under systemd, a service may write only where \
+                "its file system is read-only; name another place. Under systemd, a service may write only where \
                  StateDirectory or ReadWritePaths of its unit says"
                     .to_owned()
             }

@@ -395,7 +395,7 @@ fn damaged_files_are_refused_before_anything_is_sent(client: &Client, header: &V
         (vec![header, &line], "not complete"),
         (vec![header, &line, &line, &end], "damaged"),
         (vec![&newer, &end], "version 2"),
-        (vec![&line, &end], "not a dump"),
+        (vec![&line, &end], "no file that `heliograph dump` wrote"),
     ] {
         std::fs::write(&file, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
         let done = command(client, &["load", file.to_str().unwrap(), "--replace"]);

@@ -165,7 +165,7 @@ fn a_file_on_a_disk_that_cannot_be_written_is_looked_at_and_else_refused_with_th
     assert!(good(&there, &["db", "check"]).contains("sound"));
     assert!(good(&there, &["db", "info"]).contains("1 account"));
     let error = bad(&there, &["keys", "create", "--tier", "bench"]);
-    assert!(error.contains("Read-only file system"), "{error}");
+    assert!(error.contains("its file system is read-only"), "{error}");
 }
 
 /// Position of the last page of agents' rows in the file.
