@@ -133,7 +133,7 @@ fn files_that_are_no_labels_are_errors_that_say_what_is_wrong() {
         }
     }
     let output = Command::new(built("heliograph")).args(["evaluate", "/nowhere/labels.jsonl"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/labels.jsonl: No such file"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/labels.jsonl: there is no such file"));
 }
 
 #[test]

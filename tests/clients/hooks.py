@@ -42,7 +42,7 @@ REFUSALS = [
     # Addresses that the server asks: only https, no private ones.
     ("address", r"^No request goes to|must be an https address|is no address"),
     # Text that people read has no control characters, and no white space alone; what is left after trimming counts.
-    ("text", r"control characters|must be one line|must not be empty|is required|at least \d+ characters|must be 1 to \d+ characters|turn the direction|has no word|different words"),
+    ("text", r"control characters|must be one line|must not be empty|is required|at least \d+ characters|must be \d+ to \d+ characters|turn the direction|has no word|different words"),
     # Times in a body are texts that may also be a day, or `ongoing`.
     ("time", r"must be an ISO 8601|is not a time|ISO 8601|lies before 1970"),
     # JSON Schema takes 3.0 for a whole number, and no schema says how large a number of JSON is.
@@ -54,7 +54,7 @@ REFUSALS = [
     # Headers that depend on the body.
     ("protocol", r"MCP-Protocol-Version|Mcp-Method|Mcp-Name"),
     # Files are read, and what is wrong in them is said.
-    ("file", r"^The data cannot be read|^The (header|line|file|dump)"),
+    ("file", r"^The data cannot be read|^This is not `|^The (header|line|file|dump)"),
     # A list with commas is one text of several codes, in any case and with spaces.
     ("list", r"^`\w+` takes "),
     # Nothing is sent to an address that its owner did not subscribe.
