@@ -92,10 +92,12 @@ async fn serve(
     }
     beside.spawn(hangup.reload(common, at, native.clone()));
     beside.spawn(supervisor::watchdog());
+    // Whoever reads the next line may stop the server at once.
+    let stop = stop_signal();
     say!("listening on {address}");
     std::io::stdout().flush().map_err(|error| error.to_string())?;
     supervisor::ready();
-    crate::serve::run((listener, at.is_some()), native, descriptors, stop_signal()).await;
+    crate::serve::run((listener, at.is_some()), native, descriptors, stop).await;
     beside.shutdown().await;
     let began = Instant::now();
     deployment.close().await;
@@ -223,24 +225,34 @@ impl Hangup {
     async fn reload(self, _common: Common, _at: Option<SocketAddr>, _native: Arc<Native>) {}
 }
 
-/// Ends at Ctrl-C or SIGTERM.
-async fn stop_signal() {
-    let interrupt = tokio::signal::ctrl_c();
+/// Catches Ctrl-C and SIGTERM from now on. The future ends at the first of them.
+fn stop_signal() -> impl Future<Output = ()> {
     #[cfg(unix)]
-    {
+    let caught = {
         use tokio::signal::unix::{SignalKind, signal};
-        match signal(SignalKind::terminate()) {
-            Ok(mut terminate) => {
-                tokio::select! {
-                    _ = interrupt => {}
-                    _ = terminate.recv() => {}
-                }
+        [SignalKind::interrupt(), SignalKind::terminate()].map(signal)
+    };
+    async move {
+        #[cfg(unix)]
+        {
+            let [interrupt, terminate] = caught;
+            tokio::select! {
+                () = arrives(interrupt) => {}
+                () = arrives(terminate) => {}
             }
-            Err(_) => drop(interrupt.await),
         }
+        #[cfg(not(unix))]
+        drop(tokio::signal::ctrl_c().await);
+        supervisor::stopping();
+        log::info!("stopping");
     }
-    #[cfg(not(unix))]
-    drop(interrupt.await);
-    supervisor::stopping();
-    log::info!("stopping");
+}
+
+/// Ends when the signal comes; never for one that could not be caught, which ends the process by itself.
+#[cfg(unix)]
+async fn arrives(signal: std::io::Result<tokio::signal::unix::Signal>) {
+    match signal {
+        Ok(mut signal) => drop(signal.recv().await),
+        Err(_) => std::future::pending().await,
+    }
 }

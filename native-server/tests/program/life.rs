@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::operating::{hang_up, line, logged, with_config};
-use super::{Server, data, get, heliograph, post};
+use super::{Server, data, get, good, heliograph, post};
 
 fn next(socket: &UnixDatagram) -> String {
     let mut bytes = [0; 4096];
@@ -196,4 +196,15 @@ fn a_stop_sends_streams_to_connect_again_and_waits_for_no_slow_request() {
     assert!(close.windows(4).any(|bytes| bytes[0] == 0x88 && bytes[2..] == code), "{close:?}");
     line(&lines, "stopped with requests still open after 1 s");
     line(&lines, "the data file is closed after ");
+}
+
+/// Whoever starts it may stop it as soon as it says where it listens.
+#[test]
+fn a_server_that_is_stopped_as_soon_as_it_listens_closes_its_file() {
+    let (_folder, path) = data("stopped-at-once");
+    for _ in 0..20 {
+        // Fails when the signal ends the process.
+        Server::start(&path).stop();
+    }
+    assert!(good(&path, &["db", "check"]).contains("sound"));
 }
