@@ -1,7 +1,7 @@
 //! What operators are told when a file cannot be read or written: what was tried, with which file, why it failed, and
 //! what to do next. The system's own words, such as "No such file or directory (os error 2)", have none of these.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -91,6 +91,22 @@ pub fn open(path: &Path) -> Result<File, String> {
         false => Ok(file),
     });
     opened.map_err(|error| Tried::Read.cannot(path, &error))
+}
+
+/// Makes a file that must not be there yet, and that only its owner may read.
+pub fn create_new(path: &Path) -> std::io::Result<File> {
+    let mut how = OpenOptions::new();
+    how.write(true).create_new(true);
+    owned_by_one(&mut how);
+    how.open(path)
+}
+
+/// Only the owner may read new files.
+pub fn owned_by_one(how: &mut OpenOptions) {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(how, 0o600);
+    #[cfg(not(unix))]
+    let _ = how;
 }
 
 const FOLDER: &str = "it is a folder; name a file in it";

@@ -10,7 +10,6 @@
 //! Only its owner can read it. The server refuses data without its key file: a new key could not open any sealed value.
 
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -183,11 +182,7 @@ pub fn write(path: &Path, keys: &KeyFile) -> std::io::Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&draft)?;
+    let mut file = files::create_new(&draft)?;
     owner::hand_over(&file, path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;

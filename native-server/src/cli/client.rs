@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::args::Common;
-use crate::files::Tried;
+use crate::files::{self, Tried};
 use crate::keyfile;
 use crate::server::Deployment;
 use crate::store::Options;
@@ -184,11 +184,7 @@ impl Client {
     /// Writes the body of a GET to a new file; an incomplete file is removed again. Returns its length.
     pub fn download(&self, path: &str, file: &Path) -> Result<u64, String> {
         let refuse = |error: std::io::Error| Tried::Write.cannot(file, &error);
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut target = options.open(file).map_err(refuse)?;
+        let mut target = files::create_new(file).map_err(refuse)?;
         let copied = self.copy(path, &mut target, &refuse);
         let copied = copied.and_then(|bytes| target.sync_all().map(|()| bytes).map_err(refuse));
         if copied.is_err() {

@@ -27,11 +27,7 @@ pub fn dump(common: &Common, file: &Path) -> Result<(), String> {
     let client = Client::open_closed(common, false)?;
     let header: Header = client.get("/v1/admin/dump/header")?;
     let refuse = |error: std::io::Error| Tried::Write.cannot(file, &error);
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let target = options.open(file).map_err(refuse)?;
+    let target = files::create_new(file).map_err(refuse)?;
     let written = write(&client, &header, &target, &refuse);
     let written = written.and_then(|totals| target.sync_all().map(|()| totals).map_err(refuse));
     if written.is_err() {

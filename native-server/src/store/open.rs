@@ -13,7 +13,7 @@ use super::pages::{Pages, Shared, mend};
 use super::replay::{ReplayError, replay};
 use super::{DOCUMENTS, DUE, Fault, Options, ROWS, TIMERS, WRITE_CHECK};
 
-use crate::files::Tried;
+use crate::files::{Tried, owned_by_one};
 use crate::log;
 
 /// The reason why the file could not be opened.
@@ -188,14 +188,6 @@ fn backend(options: &Options) -> std::io::Result<Box<dyn StorageBackend>> {
         None => Box::new(file),
         Some(wrap) => wrap(&options.path, file),
     })
-}
-
-/// Only the owner may read new files.
-pub(super) fn owned_by_one(how: &mut OpenOptions) {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(how, 0o600);
-    #[cfg(not(unix))]
-    let _ = how;
 }
 
 /// A new data file without tables, for a copy of another file. The error is the reason.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::cli::args::Common;
 use crate::cli::client::Client;
 use crate::clock;
-use crate::files::Tried;
+use crate::files::{self, Tried};
 
 /// The route at which the operator adds, ends and lists keys.
 const KEYS: &str = "/v1/admin/ledger/keys";
@@ -107,12 +107,8 @@ impl AdminKey {
         }
         let key = AdminKey(Secret::new(clock::random()?));
         let both = [key.0.expose().as_slice(), &signing::signing_public_key(&key.0)].concat();
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let write = || {
-            let mut target = options.open(file)?;
+            let mut target = files::create_new(file)?;
             writeln!(target, "{}", encode_base64(&both))?;
             target.sync_all()
         };

@@ -8,9 +8,9 @@ use redb::StorageBackend;
 use redb::backends::FileBackend;
 
 use super::super::WrapBackend;
-use super::super::open::owned_by_one;
 use super::file::Journal;
 use super::record::Header;
+use crate::files::owned_by_one;
 
 /// Between the name of the data file and the generation of a journal.
 const INFIX: &str = ".journal-";
