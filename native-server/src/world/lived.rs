@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use heliograph_core::Timestamp;
-use heliograph_core::engine::actor::{self, Call};
+use heliograph_core::engine::actor::{self, ActorId, Call, Kind};
 use heliograph_core::engine::runtime::Runtime;
 use heliograph_core::engine::settings::Settings;
 use heliograph_core::engine::time::{DAY, HOUR};
 use heliograph_core::intelligence::country::{MomentVerdict, ReadCourse};
 use heliograph_core::intelligence::import::{Batch, ImportKind, Importer, MAX_CHUNK, Options};
+use heliograph_core::intelligence::world::SendPriors;
 use tokio::task::JoinSet;
 
 use super::made::{HOURS, World};
@@ -50,6 +51,10 @@ async fn lived(world: &World, deployment: &Deployment) -> Result<Vec<Answers>, S
     import(&*rt, ImportKind::Asn, told::networks(world).as_bytes()).await?;
     sessions(&*rt, world, start).await?;
     rest(deployment).await?;
+    // The rates of sites in other countries are sent once an hour. No world waits for that.
+    let call = Call::operation(ActorId::sole(Kind::World).name, &SendPriors).map_err(refused)?;
+    rt.call(call).await.map_err(refused)?;
+    rest(deployment).await?;
     let mut asking = JoinSet::new();
     for country in 0..world.plan.size.countries {
         let (rt, sites) = (rt.clone(), world.plan.size.sites);
@@ -65,11 +70,11 @@ async fn lived(world: &World, deployment: &Deployment) -> Result<Vec<Answers>, S
     Ok(answers)
 }
 
-/// The first hour of a world. It is a Monday, long enough ago that the world's last day is over, and recent enough that
-/// measurements are not rolled up yet.
+/// The first hour of a world. It is a Monday, so long ago that the world has just ended, because the rates of sites in
+/// other countries are those of the last 30 days.
 fn begin(now: Timestamp) -> Timestamp {
     // The first day of the epoch was a Thursday.
-    let day = now.day() - 60;
+    let day = now.day() - 31;
     Timestamp((day - (day + 3).rem_euclid(7)) * DAY)
 }
 

@@ -72,9 +72,15 @@ constants! {
     FREE_LEAST: f64 = 0.02;
     /// The highest rate at which sessions are taken to fail where nobody blocks.
     FREE_MOST: f64 = 0.98;
-    /// The highest rate at which a site is taken to fail by itself. Where the median of other countries is higher, the
-    /// site may be blocked there too.
+    /// The highest rate at which a site is taken to fail by itself because it is the median of other countries. Where
+    /// the median is higher, the site may be blocked there too.
     SITE_MOST: f64 = 0.3;
+    /// A site that fails at least as often in this share of the other countries fails everywhere: hardly any site is
+    /// blocked in so many.
+    EVERYWHERE_SHARE: f64 = 0.75;
+    /// The highest rate at which a site is taken to fail everywhere by itself. What always fails may be blocked
+    /// everywhere.
+    EVERYWHERE_MOST: f64 = 0.7;
     /// Rates of failures elsewhere are rounded to steps of this size, so that a single measurement seldom changes a
     /// verdict.
     DOWN_RATE_STEP: f64 = 0.05;

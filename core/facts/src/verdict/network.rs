@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::belief::{Ballot, Belief, Filter, Step};
 use super::constants::{
     ACCESSIBLE_PROBABILITY, BLOCKED_HOURS, BLOCKED_PROBABILITY, CLEAR_VOTES, DEFAULT_DOWN_RATE, DOWN_RATE_COUNTRIES,
-    DOWN_RATE_STEP, EVIDENCE_HALF, INSTRUMENT_NETWORKS, INSTRUMENT_OTHERS_SHARE, INSTRUMENT_SESSIONS, INSTRUMENT_SHARE,
-    MOST_VOTES, PRIOR_STRENGTH,
+    DOWN_RATE_STEP, EVERYWHERE_MOST, EVERYWHERE_SHARE, EVIDENCE_HALF, INSTRUMENT_NETWORKS, INSTRUMENT_OTHERS_SHARE,
+    INSTRUMENT_SESSIONS, INSTRUMENT_SHARE, MOST_VOTES, PRIOR_STRENGTH, SITE_MOST,
 };
 use super::posterior::Beta;
 use super::technique::Technique;
@@ -245,6 +245,24 @@ pub fn down_rate_but(sorted: &[f64], own: f64) -> f64 {
     let at = |index: usize| sorted.get(index + usize::from(index >= gap)).copied().unwrap_or(DEFAULT_DOWN_RATE);
     let middle = left / 2;
     if left % 2 == 1 { at(middle) } else { 0.5 * (at(middle.wrapping_sub(1)) + at(middle)) }
+}
+
+/// The rate that a target reaches in [`EVERYWHERE_SHARE`] of the countries but one. `sorted` holds all rates, and `own`
+/// is one of them. 0 with too few others.
+pub fn everywhere_but(sorted: &[f64], own: f64) -> f64 {
+    let left = sorted.len().saturating_sub(1);
+    if left < DOWN_RATE_COUNTRIES {
+        return 0.0;
+    }
+    let gap = sorted.partition_point(|rate| rate.total_cmp(&own).is_lt());
+    let index = ((1.0 - EVERYWHERE_SHARE) * left as f64) as usize;
+    sorted.get(index + usize::from(index >= gap)).copied().unwrap_or_default()
+}
+
+/// The rate at which a site is taken to fail where nobody blocks it, in whole steps: the median of other countries
+/// ([`down_rate`]) up to [`SITE_MOST`], and more only where it fails as often everywhere ([`everywhere_but`]).
+pub fn site_rate(median: f64, everywhere: f64) -> f64 {
+    stepped(median.min(SITE_MOST.max(everywhere.min(EVERYWHERE_MOST))).max(0.0))
 }
 
 /// Sessions of one software version in one place, that is a network in a span of [`INSTRUMENT_SPAN`] hours. Only

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::evaluate::{Evaluated, Vote, vote_of};
 use super::national::{self, Basis, ListEntry, ListKind, Member, Scope};
-use super::network::{self, NetworkVerdict, NetworkVotes, Status, VersionCount, down_rate, instrument_faults};
+use super::network::{
+    self, NetworkVerdict, NetworkVotes, Status, VersionCount, down_rate, instrument_faults, site_rate,
+};
 use super::posterior::{Beta, Calibration, log10_odds};
 use super::rules::RuleId;
 use super::technique::Technique;
@@ -176,6 +178,24 @@ fn a_broken_network_decides_nothing_and_the_down_rate_is_a_median() {
     assert_eq!(down_rate(&[0.5; 4]), 0.03);
     assert_eq!(down_rate(&[0.9, 0.0, 0.1, 0.02, 0.9]), 0.1);
     assert_eq!(down_rate(&[0.0, 0.1, 0.3, 0.4, 0.5, 0.9]), 0.35);
+}
+
+/// Decision failing-elsewhere.
+#[test]
+fn a_site_fails_everywhere_only_if_it_does_in_nearly_all_other_countries() {
+    let of =
+        |sorted: &[f64], own: f64| site_rate(network::down_rate_but(sorted, own), network::everywhere_but(sorted, own));
+    let close = |rate: f64, to: f64| assert!((rate - to).abs() < 1e-9, "{rate} for {to}");
+    // It fails everywhere, and as often.
+    close(of(&[0.5, 0.5, 0.52, 0.55, 0.55, 0.6], 0.5), 0.5);
+    // More than half of the countries block it.
+    close(of(&[0.0, 0.01, 0.02, 0.9, 0.9, 0.95, 0.95, 0.95], 0.95), 0.3);
+    close(of(&[0.0, 0.01, 0.02, 0.9, 0.9, 0.95, 0.95, 0.95], 0.0), 0.3);
+    // What nearly always fails may be blocked everywhere.
+    close(of(&[0.95; 8], 0.95), 0.7);
+    // A few countries fail.
+    close(of(&[0.0, 0.0, 0.1, 0.1, 0.9, 0.95], 0.95), 0.1);
+    assert_eq!(network::everywhere_but(&[0.5; 5], 0.5), 0.0);
 }
 
 fn member(asn: u32, addresses: u64, verdict: &NetworkVerdict) -> Member<'_> {

@@ -432,6 +432,11 @@ pub fn down_rate(view: &impl Read, key: &str) -> Result<f64> {
     Ok(PRIORS.get(view, &(key.to_owned(),))?.map_or(DEFAULT_DOWN_RATE, |prior| prior.rate))
 }
 
+/// The rate at which a site is taken to fail where nobody blocks it, in steps and bounded: votes are weighed with it.
+pub fn site_rate(view: &impl Read, key: &str) -> Result<f64> {
+    Ok(PRIORS.get(view, &(key.to_owned(),))?.map_or(0.0, |prior| prior.site()))
+}
+
 /// A withheld network is no network. Its measurements are evidence of the country, but never votes of a network.
 fn members<'n>(networks: &'n [Network]) -> Vec<Member<'n>> {
     let networks = networks.iter().filter(|network| network.asn != 0 || network.remote);

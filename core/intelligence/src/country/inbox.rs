@@ -8,10 +8,6 @@ use super::{changes, days, past};
 use crate::Result;
 use crate::reference::NetworkEntry;
 use engine::actor::{Kind, Operation, Turn};
-use facts::verdict::network::stepped;
-
-/// A smaller change of a prior changes no verdict that is worth computing again.
-const PRIOR_STEP: f64 = 0.02;
 
 fn requeue(turn: &mut Turn<'_>) -> Result<()> {
     let now = turn.now;
@@ -112,20 +108,30 @@ impl Operation for SetOutside {
     }
 }
 
-/// Failure rates in other countries, from the world actor (decision failing-elsewhere).
+/// How often a target fails in other countries (decision failing-elsewhere).
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SetPriors {
-    /// (target, rate, countries)
-    pub priors: Vec<(String, f64, u32)>,
+pub struct RateElsewhere {
+    pub target: String,
+    /// The number of other countries with a rate; 0 if they are too few for the rates to count.
+    pub countries: u32,
+    pub median: f64,
+    /// The rate that nearly all of them reach.
+    pub everywhere: f64,
 }
 
-impl Operation for SetPriors {
+/// Failure rates in other countries, from the world actor.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetRatesElsewhere {
+    pub rates: Vec<RateElsewhere>,
+}
+
+impl Operation for SetRatesElsewhere {
     const ACTOR: Kind = Kind::Country;
-    const NAME: &'static str = "set_priors";
+    const NAME: &'static str = "set_rates_elsewhere";
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        for (target, rate, countries) in self.priors {
+        for RateElsewhere { target, countries, median, everywhere } in self.rates {
             let before = PRIORS.get(turn, &(target.clone(),))?;
             if countries == 0 {
                 // Too few other countries are left.
@@ -135,14 +141,34 @@ impl Operation for SetPriors {
                 }
                 continue;
             }
-            if before.is_some_and(|before| (before.rate - rate).abs() < PRIOR_STEP) {
+            let prior = Prior { rate: median, countries, everywhere };
+            if before.is_some_and(|before| before.is_near(&prior)) {
                 continue;
             }
-            PRIORS.put(turn, &(target.clone(),), &Prior { rate, countries })?;
+            PRIORS.put(turn, &(target.clone(),), &prior)?;
             // Blocked votes of all days depend on the step of the rate.
-            let same = before.map_or(0.0, |before| stepped(before.rate)) == stepped(rate);
+            let same = before.map_or(0.0, |before| before.site()) == prior.site();
             days::queue(turn, &target, if same { u32::MAX } else { 0 })?;
         }
         refresh::soon(turn)
+    }
+}
+
+/// The form that programs before [`SetRatesElsewhere`] sent. A message may still be on its way when this program takes
+/// over.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetPriors {
+    /// (target, median, countries)
+    pub priors: Vec<(String, f64, u32)>,
+}
+
+impl Operation for SetPriors {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_priors";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let rate = |(target, median, countries)| RateElsewhere { target, countries, median, everywhere: 0.0 };
+        SetRatesElsewhere { rates: self.priors.into_iter().map(rate).collect() }.run(turn)
     }
 }

@@ -88,7 +88,8 @@ pub(crate) use explain::uncounted;
 pub use explain::{Explanation, ExplanationBody, sentence};
 pub(crate) use fold::needs_peers;
 pub use fold::{Cell, Fold, FoldPreview, FoldReport, MAX_COST};
-pub use inbox::{SetCatalogue, SetNetworks, SetOutside, SetPriors};
+use inbox::SetPriors;
+pub use inbox::{RateElsewhere, SetCatalogue, SetNetworks, SetOutside, SetRatesElsewhere};
 pub use instrument::InstrumentFault;
 pub use listed::{ListedBlock, ListedBlocks, ListedHere};
 pub use lists::{AddListed, ListedPreview};
@@ -125,6 +126,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<SetCatalogue>(),
     operation::<SetOutside>(),
     operation::<SetPriors>(),
+    operation::<SetRatesElsewhere>(),
     operation::<SetShutdownTable>(),
     operation::<SetActive>(),
     operation::<ShowActive>(),

@@ -4,15 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::changes::{FAILED, VOLUMES, Volumes};
-use super::evidence::{JudgedMeasurement, Present, Surroundings, down_rate, read_of};
+use super::evidence::{JudgedMeasurement, Present, Surroundings, read_of, site_rate};
 use crate::{Result, Timestamp};
 use engine::kv::{Direction, Read, Table};
 use facts::change::constants::BLOCK_DAYS;
 use facts::change::series::block_of_hour;
 use facts::subject;
 use facts::verdict::Vote;
-use facts::verdict::constants::{NETWORK_HALF_LIFE, NETWORK_USUAL_MOST, NETWORK_USUAL_WEIGHT, SITE_MOST};
-use facts::verdict::network::stepped;
+use facts::verdict::constants::{NETWORK_HALF_LIFE, NETWORK_USUAL_MOST, NETWORK_USUAL_WEIGHT};
 
 /// Measurements and failures.
 #[derive(Debug, Clone, Copy, Default)]
@@ -169,7 +168,7 @@ impl Free {
         surroundings: &Surroundings,
     ) -> Result<Free> {
         let places: BTreeSet<(u32, u32)> = blocked.map(|(asn, hour)| (asn, block_of_hour(hour))).collect();
-        let site = if places.is_empty() { 0.0 } else { stepped(down_rate(view, key)?).clamp(0.0, SITE_MOST) };
+        let site = if places.is_empty() { 0.0 } else { site_rate(view, key)? };
         let mut others = BTreeMap::new();
         for (asn, block) in places {
             let noise = surroundings.noise(view, block)?;

@@ -18,6 +18,7 @@ use engine::kv::{Row, Table};
 use engine::time::DAY;
 use facts::measurement::DayCounts;
 use facts::tracked::Tracked;
+use facts::verdict::network::site_rate;
 
 /// Entries of each (target, day, network, source), and hashes of the source rows that have this target as their first;
 /// many cells to a row. Source rows that say nothing about any target are under the empty target.
@@ -212,12 +213,38 @@ pub struct Peers {
 }
 impl Row for Peers {}
 
+/// Smaller changes of a rate elsewhere change nothing.
+const PRIOR_STEP: f64 = 0.02;
+
+/// How often a target fails in other countries.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Prior {
+    /// The median, 0-1.
     pub rate: f64,
     pub countries: u32,
+    /// The rate that nearly all of them reach; 0 in rows of version 1. Must stay the last member.
+    pub everywhere: f64,
 }
-impl Row for Prior {}
+impl Row for Prior {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, engine::kv::StoreError> {
+        engine::kv::appended(version, 1, bytes, &0_f64.to_le_bytes())
+    }
+}
+
+impl Prior {
+    /// The rate at which the target is taken to fail where nobody blocks it.
+    pub fn site(&self) -> f64 {
+        site_rate(self.rate, self.everywhere)
+    }
+
+    /// Whether the difference is too small to judge anything again.
+    pub fn is_near(&self, other: &Prior) -> bool {
+        let near = |a: f64, b: f64| (a - b).abs() < PRIOR_STEP;
+        near(self.rate, other.rate) && near(self.everywhere, other.everywhere)
+    }
+}
 
 /// Reference sites for the index, as the reference actor last sent them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -277,6 +304,15 @@ impl VerdictRow {
 mod tests {
     use super::*;
     use engine::kv::{decode_row, encode_row};
+
+    #[test]
+    fn a_rate_of_version_1_is_read_as_one_that_is_not_reached_everywhere() {
+        let old = postcard::to_extend(&(0.9_f64, 7_u32), vec![1]).unwrap();
+        let read: Prior = decode_row(&old).unwrap();
+        assert_eq!(read, Prior { rate: 0.9, countries: 7, everywhere: 0.0 });
+        assert!((read.site() - 0.3).abs() < 1e-9);
+        assert_eq!(decode_row::<Prior>(&encode_row(&read).unwrap()).unwrap(), read);
+    }
 
     #[test]
     fn a_row_of_version_1_is_read_without_the_list_that_came_later() {

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::TARGETS;
-use crate::country::{Peers, SetOutside, SetPriors};
+use crate::country::{Peers, RateElsewhere, SetOutside, SetRatesElsewhere};
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Turn};
 use engine::kv::{Direction, Row, Table};
 use engine::time::{HOUR, SECOND};
 use facts::verdict::constants::{DOWN_RATE_COUNTRIES, PEER_NETWORKS, PEER_SESSIONS};
-use facts::verdict::network::down_rate_but;
+use facts::verdict::network::{down_rate_but, everywhere_but};
 
 /// Most days in one report, so that the answers to it stay within one operation.
 pub const DAYS_AT_ONCE: usize = 40;
@@ -121,7 +121,7 @@ impl Operation for SendPriors {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let changed = CHANGED.scan(turn, &CHANGED.range(), Direction::Ascending, PRIORS_AT_ONCE)?;
-        let mut out: BTreeMap<String, Vec<(String, f64, u32)>> = BTreeMap::new();
+        let mut out: BTreeMap<String, Vec<RateElsewhere>> = BTreeMap::new();
         for ((target,), ()) in &changed {
             CHANGED.delete(turn, &(target.clone(),));
             let rows = TARGETS.scan(turn, &TARGETS.prefix(&(target.clone(),)), Direction::Ascending, 300)?;
@@ -130,16 +130,15 @@ impl Operation for SendPriors {
             let mut sorted: Vec<f64> = rates.iter().map(|(_, rate)| *rate).collect();
             sorted.sort_by(f64::total_cmp);
             let others = rates.len().saturating_sub(1);
+            let countries = if others < DOWN_RATE_COUNTRIES { 0 } else { u32::try_from(others).unwrap_or(u32::MAX) };
             for (country, own) in rates {
-                let prior = match others < DOWN_RATE_COUNTRIES {
-                    true => (target.clone(), 0.0, 0),
-                    false => (target.clone(), down_rate_but(&sorted, own), u32::try_from(others).unwrap_or(u32::MAX)),
-                };
-                out.entry(country).or_default().push(prior);
+                let (median, everywhere) = (down_rate_but(&sorted, own), everywhere_but(&sorted, own));
+                let rate = RateElsewhere { target: target.clone(), countries, median, everywhere };
+                out.entry(country).or_default().push(rate);
             }
         }
-        for (country, priors) in out {
-            turn.send(country, &SetPriors { priors })?;
+        for (country, rates) in out {
+            turn.send(country, &SetRatesElsewhere { rates })?;
         }
         if changed.len() == PRIORS_AT_ONCE {
             let now = turn.now;

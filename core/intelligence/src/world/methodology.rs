@@ -443,6 +443,8 @@ fn constants() -> BTreeMap<&'static str, f64> {
         ("free_least", c::FREE_LEAST),
         ("free_most", c::FREE_MOST),
         ("site_most", c::SITE_MOST),
+        ("everywhere_share", c::EVERYWHERE_SHARE),
+        ("everywhere_most", c::EVERYWHERE_MOST),
         ("down_rate_step", c::DOWN_RATE_STEP),
         ("network_half_life_hours", c::NETWORK_HALF_LIFE as f64),
         ("network_usual_most", c::NETWORK_USUAL_MOST),
