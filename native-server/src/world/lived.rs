@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use heliograph_core::Timestamp;
-use heliograph_core::engine::actor::{self, ActorId, Call, Kind};
-use heliograph_core::engine::runtime::Runtime;
+use heliograph_core::engine::actor::{ActorId, Kind};
+use heliograph_core::engine::runtime::{self, Runtime};
 use heliograph_core::engine::settings::Settings;
 use heliograph_core::engine::time::{DAY, HOUR};
 use heliograph_core::intelligence::country::{MomentVerdict, ReadCourse};
@@ -52,8 +52,7 @@ async fn lived(world: &World, deployment: &Deployment) -> Result<Vec<Answers>, S
     sessions(&*rt, world, start).await?;
     rest(deployment).await?;
     // The rates of sites in other countries are sent once an hour. No world waits for that.
-    let call = Call::operation(ActorId::sole(Kind::World).name, &SendPriors).map_err(refused)?;
-    rt.call(call).await.map_err(refused)?;
+    runtime::call(&*rt, ActorId::sole(Kind::World).name, &SendPriors).await.map_err(refused)?;
     rest(deployment).await?;
     let mut asking = JoinSet::new();
     for country in 0..world.plan.size.countries {
@@ -125,9 +124,7 @@ async fn ask(rt: &dyn Runtime, (country, sites): (usize, usize), start: Timestam
     let mut answers = Answers::with_capacity(sites);
     for site in 0..sites {
         let course = ReadCourse { target: told::site(site), times: times.clone() };
-        let call = Call::query(told::code(country), &course).map_err(refused)?;
-        let reply = rt.query(call).await.map_err(refused)?;
-        answers.push(actor::decode(&reply).map_err(refused)?);
+        answers.push(runtime::query(rt, told::code(country), &course).await.map_err(refused)?);
     }
     Ok(answers)
 }

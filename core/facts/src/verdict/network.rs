@@ -234,35 +234,57 @@ pub fn down_rate(other_countries: &[f64]) -> f64 {
     if rates.len() % 2 == 1 { at(middle) } else { 0.5 * (at(middle.wrapping_sub(1)) + at(middle)) }
 }
 
-/// [`down_rate`] of all rates but one. `sorted` holds all rates, and `own` is one of them. It sorts nothing, because it
-/// is asked for every country and target.
-pub fn down_rate_but(sorted: &[f64], own: f64) -> f64 {
-    let left = sorted.len().saturating_sub(1);
-    if left < DOWN_RATE_COUNTRIES {
-        return DEFAULT_DOWN_RATE;
+/// The rates of the other countries, in order. It sorts and copies nothing, because it is asked for every country and
+/// target.
+struct Others<'a> {
+    sorted: &'a [f64],
+    /// The place of a country's own rate, which is left out.
+    own: usize,
+}
+
+impl<'a> Others<'a> {
+    /// `sorted` holds all rates, and `own` is one of them. `None` if the others are too few.
+    fn of(sorted: &'a [f64], own: f64) -> Option<Others<'a>> {
+        let own = sorted.partition_point(|rate| rate.total_cmp(&own).is_lt());
+        Some(Others { sorted, own }).filter(|others| others.count() >= DOWN_RATE_COUNTRIES)
     }
-    let gap = sorted.partition_point(|rate| rate.total_cmp(&own).is_lt());
-    let at = |index: usize| sorted.get(index + usize::from(index >= gap)).copied().unwrap_or(DEFAULT_DOWN_RATE);
-    let middle = left / 2;
-    if left % 2 == 1 { at(middle) } else { 0.5 * (at(middle.wrapping_sub(1)) + at(middle)) }
+
+    fn count(&self) -> usize {
+        self.sorted.len().saturating_sub(1)
+    }
+
+    fn at(&self, index: usize) -> Option<f64> {
+        self.sorted.get(index + usize::from(index >= self.own)).copied()
+    }
+}
+
+/// [`down_rate`] of all rates but one. `sorted` holds all rates, and `own` is one of them.
+pub fn down_rate_but(sorted: &[f64], own: f64) -> f64 {
+    let Some(others) = Others::of(sorted, own) else {
+        return DEFAULT_DOWN_RATE;
+    };
+    let middle = others.count() / 2;
+    let at = |index: usize| others.at(index).unwrap_or(DEFAULT_DOWN_RATE);
+    if others.count() % 2 == 1 { at(middle) } else { 0.5 * (at(middle.wrapping_sub(1)) + at(middle)) }
 }
 
 /// The rate that a target reaches in [`EVERYWHERE_SHARE`] of the countries but one. `sorted` holds all rates, and `own`
 /// is one of them. 0 with too few others.
 pub fn everywhere_but(sorted: &[f64], own: f64) -> f64 {
-    let left = sorted.len().saturating_sub(1);
-    if left < DOWN_RATE_COUNTRIES {
-        return 0.0;
-    }
-    let gap = sorted.partition_point(|rate| rate.total_cmp(&own).is_lt());
-    let index = ((1.0 - EVERYWHERE_SHARE) * left as f64) as usize;
-    sorted.get(index + usize::from(index >= gap)).copied().unwrap_or_default()
+    let lowest = |others: Others<'_>| others.at(((1.0 - EVERYWHERE_SHARE) * others.count() as f64) as usize);
+    Others::of(sorted, own).and_then(lowest).unwrap_or_default()
+}
+
+/// The highest rate at which a site is taken to fail where nobody blocks it: [`SITE_MOST`], and more only where it fails
+/// as often everywhere ([`everywhere_but`]).
+pub fn site_most(everywhere: f64) -> f64 {
+    everywhere.clamp(SITE_MOST, EVERYWHERE_MOST)
 }
 
 /// The rate at which a site is taken to fail where nobody blocks it, in whole steps: the median of other countries
-/// ([`down_rate`]) up to [`SITE_MOST`], and more only where it fails as often everywhere ([`everywhere_but`]).
+/// ([`down_rate`]) up to [`site_most`].
 pub fn site_rate(median: f64, everywhere: f64) -> f64 {
-    stepped(median.min(SITE_MOST.max(everywhere.min(EVERYWHERE_MOST))).max(0.0))
+    stepped(median.clamp(0.0, site_most(everywhere)))
 }
 
 /// Sessions of one software version in one place, that is a network in a span of [`INSTRUMENT_SPAN`] hours. Only

@@ -88,7 +88,6 @@ pub(crate) use explain::uncounted;
 pub use explain::{Explanation, ExplanationBody, sentence};
 pub(crate) use fold::needs_peers;
 pub use fold::{Cell, Fold, FoldPreview, FoldReport, MAX_COST};
-use inbox::SetPriors;
 pub use inbox::{RateElsewhere, SetCatalogue, SetNetworks, SetOutside, SetRatesElsewhere};
 pub use instrument::InstrumentFault;
 pub use listed::{ListedBlock, ListedBlocks, ListedHere};
@@ -125,7 +124,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<SetNetworks>(),
     operation::<SetCatalogue>(),
     operation::<SetOutside>(),
-    operation::<SetPriors>(),
+    operation::<inbox::SetPriors>(),
     operation::<SetRatesElsewhere>(),
     operation::<SetShutdownTable>(),
     operation::<SetActive>(),
