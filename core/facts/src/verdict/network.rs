@@ -277,7 +277,7 @@ pub fn everywhere_but(sorted: &[f64], own: f64) -> f64 {
 
 /// The highest rate at which a site is taken to fail where nobody blocks it: [`SITE_MOST`], and more only where it fails
 /// as often everywhere ([`everywhere_but`]).
-pub fn site_most(everywhere: f64) -> f64 {
+fn site_most(everywhere: f64) -> f64 {
     everywhere.clamp(SITE_MOST, EVERYWHERE_MOST)
 }
 

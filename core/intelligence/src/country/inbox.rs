@@ -132,23 +132,22 @@ impl Operation for SetRatesElsewhere {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         for RateElsewhere { target, countries, median, everywhere } in self.rates {
-            let before = PRIORS.get(turn, &(target.clone(),))?;
-            if countries == 0 {
-                // Too few other countries are left.
-                if before.is_some() {
-                    PRIORS.delete(turn, &(target.clone(),));
-                    days::queue(turn, &target, 0)?;
-                }
+            let key = (target.clone(),);
+            let before = PRIORS.get(turn, &key)?;
+            // With too few other countries there is no rate.
+            let after = (countries > 0).then_some(Prior { rate: median, countries, everywhere });
+            if before == after {
                 continue;
             }
-            let prior = Prior { rate: median, countries, everywhere };
-            if before.is_some_and(|before| before.is_near(&prior)) {
-                continue;
+            match &after {
+                Some(prior) => PRIORS.put(turn, &key, prior)?,
+                None => PRIORS.delete(turn, &key),
             }
-            PRIORS.put(turn, &(target.clone(),), &prior)?;
-            // Blocked votes of all days depend on the step of the rate.
-            let same = before.map_or(0.0, |before| before.site()) == prior.site();
-            days::queue(turn, &target, if same { u32::MAX } else { 0 })?;
+            // Blocked votes of all days depend on the step of the rate, and nothing that is stored on the rate itself.
+            let site = |prior: Option<Prior>| prior.map_or(0.0, |prior| prior.site());
+            if site(before) != site(after) {
+                days::queue(turn, &target, 0)?;
+            }
         }
         refresh::soon(turn)
     }

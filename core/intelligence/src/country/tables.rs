@@ -18,7 +18,7 @@ use engine::kv::{Row, Table};
 use engine::time::DAY;
 use facts::measurement::DayCounts;
 use facts::tracked::Tracked;
-use facts::verdict::network::{site_most, site_rate};
+use facts::verdict::network::site_rate;
 
 /// Entries of each (target, day, network, source), and hashes of the source rows that have this target as their first;
 /// many cells to a row. Source rows that say nothing about any target are under the empty target.
@@ -213,9 +213,6 @@ pub struct Peers {
 }
 impl Row for Peers {}
 
-/// Smaller changes of a rate elsewhere change nothing.
-const PRIOR_STEP: f64 = 0.02;
-
 /// How often a target fails in other countries.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Prior {
@@ -237,13 +234,6 @@ impl Prior {
     /// The rate at which the target is taken to fail where nobody blocks it.
     pub fn site(&self) -> f64 {
         site_rate(self.rate, self.everywhere)
-    }
-
-    /// Whether the difference is too small to judge anything again. Rates everywhere that are too low to count are all
-    /// the same.
-    pub fn is_near(&self, other: &Prior) -> bool {
-        let near = |a: f64, b: f64| (a - b).abs() < PRIOR_STEP;
-        near(self.rate, other.rate) && near(site_most(self.everywhere), site_most(other.everywhere))
     }
 }
 
@@ -313,14 +303,6 @@ mod tests {
         assert_eq!(read, Prior { rate: 0.9, countries: 7, everywhere: 0.0 });
         assert!((read.site() - 0.3).abs() < 1e-9);
         assert_eq!(decode_row::<Prior>(&encode_row(&read).unwrap()).unwrap(), read);
-    }
-
-    /// Else every small change of a low rate, and the first one after an upgrade, would judge a target again for nothing.
-    #[test]
-    fn a_rate_everywhere_that_is_too_low_to_count_changes_nothing() {
-        let of = |everywhere| Prior { rate: 0.5, countries: 9, everywhere };
-        assert!(of(0.0).is_near(&of(0.29)) && of(0.72).is_near(&of(0.95)));
-        assert!(!of(0.0).is_near(&of(0.4)) && !of(0.4).is_near(&of(0.45)) && of(0.4).is_near(&of(0.41)));
     }
 
     #[test]
