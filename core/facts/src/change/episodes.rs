@@ -12,7 +12,7 @@ use super::constants::{MERGE_GAP, SILENT_GAP};
 use super::series::{Block, DayCount, HourCount, Span};
 use crate::verdict::belief::Ballot;
 use crate::verdict::constants::{BLOCKED_HOURS, BLOCKED_PROBABILITY, CLEAR_VOTES, FREE_MOST, NETWORK_DAY_VOTES};
-use crate::verdict::network::stepped;
+use crate::verdict::network::{fails_anyhow, stepped};
 use crate::verdict::smoothing::{Course, courses};
 use crate::verdict::window::day_scale;
 
@@ -93,7 +93,7 @@ fn of_span(span: &Span, site: f64) -> Vec<Ballot> {
     for day in span.hours.chunk_by(|a, b| a.hour.div_euclid(DAY_HOURS) == b.hour.div_euclid(DAY_HOURS)) {
         let scale = day_scale(day.iter().map(|count| count.blocked + count.clear).sum());
         for HourCount { hour, blocked, clear: free_votes, fails } in day {
-            let free = 1.0 - (1.0 - site) * (1.0 - f64::from(*fails) / 100.0);
+            let free = fails_anyhow(site, f64::from(*fails) / 100.0);
             let failed = Ballot { hour: *hour, blocked: true, weight: f64::from(*blocked) * scale, free };
             ballots.extend(Some(failed).filter(|_| *blocked > 0));
             ballots.extend(Some(clear(*hour, f64::from(*free_votes) * scale)).filter(|_| *free_votes > 0));

@@ -287,6 +287,13 @@ pub fn site_rate(median: f64, everywhere: f64) -> f64 {
     stepped(median.clamp(0.0, site_most(everywhere)))
 }
 
+/// The probability, 0-1, that a session fails where nobody blocks, from the rates at which the site fails in other
+/// countries and the network at other sites. Both contain the failures that are usual everywhere, so the higher one
+/// counts and not their sum.
+pub fn fails_anyhow(site: f64, network: f64) -> f64 {
+    site.max(network)
+}
+
 /// Sessions of one software version in one place, that is a network in a span of [`INSTRUMENT_SPAN`] hours. Only
 /// sessions of one place are compared. So a block that begins between two versions, or keeps office hours, is not taken
 /// for a fault of either version.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::evaluate::{Evaluated, Vote, vote_of};
 use super::national::{self, Basis, ListEntry, ListKind, Member, Scope};
 use super::network::{
-    self, NetworkVerdict, NetworkVotes, Status, VersionCount, down_rate, instrument_faults, site_rate,
+    self, NetworkVerdict, NetworkVotes, Status, VersionCount, down_rate, fails_anyhow, instrument_faults, site_rate,
 };
 use super::posterior::{Beta, Calibration, log10_odds};
 use super::rules::RuleId;
@@ -178,6 +178,16 @@ fn a_broken_network_decides_nothing_and_the_down_rate_is_a_median() {
     assert_eq!(down_rate(&[0.5; 4]), 0.03);
     assert_eq!(down_rate(&[0.9, 0.0, 0.1, 0.02, 0.9]), 0.1);
     assert_eq!(down_rate(&[0.0, 0.1, 0.3, 0.4, 0.5, 0.9]), 0.35);
+}
+
+/// Failures that are usual on all networks would else excuse blocks twice: as those of the site, and of the network.
+#[test]
+fn failures_that_are_usual_everywhere_count_once() {
+    let cases =
+        [("usual on both", 0.1, 0.08, 0.1), ("a burst on the network", 0.05, 0.6, 0.6), ("a site", 0.5, 0.1, 0.5)];
+    for (what, site, network, free) in cases {
+        assert_eq!(fails_anyhow(site, network), free, "{what}");
+    }
 }
 
 /// Decision failing-elsewhere.

@@ -12,6 +12,7 @@ use facts::change::series::block_of_hour;
 use facts::subject;
 use facts::verdict::Vote;
 use facts::verdict::constants::{NETWORK_HALF_LIFE, NETWORK_USUAL_MOST, NETWORK_USUAL_WEIGHT};
+use facts::verdict::network::fails_anyhow;
 
 /// Measurements and failures.
 #[derive(Debug, Clone, Copy, Default)]
@@ -180,7 +181,7 @@ impl Free {
 
     /// Probability, 0-1, that a session on a network fails in an hour where nobody blocks the site.
     pub fn at(&self, asn: u32, hour: i64) -> f64 {
-        1.0 - (1.0 - self.site) * (1.0 - self.on_network(asn, hour))
+        fails_anyhow(self.site, self.on_network(asn, hour))
     }
 
     /// The part of that probability that comes from the network.
