@@ -2,9 +2,51 @@
 
 import type { Json } from './index.js';
 
+/** What an answer took. */
+export interface DbStats {
+  /** Measurements that were read. */
+  row_count: number;
+}
+
+/** What measurements vote. The other four sum to `measurement_count`. */
+export interface AggregationCounts {
+  /** Measurements that vote blocked without a known block page. */
+  anomaly_count: number;
+  /** Measurements that vote blocked because a known block page was recognised. */
+  confirmed_count: number;
+  /** Measurements without a vote. */
+  failure_count: number;
+  measurement_count: number;
+  /** Measurements that vote accessible. */
+  ok_count: number;
+}
+
+/** Counts, and the values on the axes that were asked for. */
+export interface AggregationRow extends AggregationCounts {
+  /**
+   * `dns`, `tcp_ip`, `tls`, `http-failure`, `http-diff`; `unknown` if nothing tells how it is blocked, empty if it is
+   * not blocked.
+   */
+  blocking_type?: string | null;
+  /** Empty if no list has the domain. */
+  category_code?: string | null;
+  /** A domain, or a role of a service such as `telegram/pool`. */
+  domain?: string | null;
+  /** The beginning of a span of the grain: a day, or an hour such as `2023-11-08T11:00:00Z`. */
+  measurement_start_day?: string | null;
+  /** 0 if the network is withheld. */
+  probe_asn?: number | null;
+  probe_cc?: string | null;
+  /** Empty if nothing tells it. */
+  test_name?: string | null;
+}
+
+/** Rows if there are axes, else the counts of everything. */
+export type AggregationResult = AggregationRow[] | AggregationCounts;
+
 /** `AggregationBody` in the document of the interface. */
 export interface Aggregation {
-  db_stats?: Json;
+  db_stats: DbStats;
   /** Number of axes. */
   dimension_count: number;
   /** What they leave out. */
@@ -12,8 +54,7 @@ export interface Aggregation {
   license: string;
   /** What the counts are. */
   method: string;
-  /** Counts without axes, else a list of rows. A row has its values on the axes beside the same counts. */
-  result?: Json;
+  result: AggregationResult;
   /** The first moment of the range, and the first after it. */
   since: string;
   /** The grain of `measurement_start_day`: `hour`, `day`, `week` (from Sunday on), `month` or `year`. */

@@ -1,13 +1,61 @@
 """What the service answers. Written from the types in Rust by a test (HELIOGRAPH_UPDATE_GOLDEN=1 cargo test -p heliograph-client --test types)."""
 
-from typing import Any, Literal, Optional, TypedDict
+from typing import Any, Literal, Optional, TypedDict, Union
 
 Json = Any
+
+class DbStats(TypedDict):
+    """What an answer took."""
+
+    # Measurements that were read.
+    row_count: int
+
+class AggregationCounts(TypedDict):
+    """What measurements vote. The other four sum to `measurement_count`."""
+
+    # Measurements that vote blocked without a known block page.
+    anomaly_count: int
+
+    # Measurements that vote blocked because a known block page was recognised.
+    confirmed_count: int
+
+    # Measurements without a vote.
+    failure_count: int
+    measurement_count: int
+
+    # Measurements that vote accessible.
+    ok_count: int
+
+class AggregationRow(AggregationCounts):
+    """Counts, and the values on the axes that were asked for."""
+
+    # `dns`, `tcp_ip`, `tls`, `http-failure`, `http-diff`; `unknown` if nothing tells how it is blocked, empty if it is
+    # not blocked.
+    blocking_type: Optional[str]
+
+    # Empty if no list has the domain.
+    category_code: Optional[str]
+
+    # A domain, or a role of a service such as `telegram/pool`.
+    domain: Optional[str]
+
+    # The beginning of a span of the grain: a day, or an hour such as `2023-11-08T11:00:00Z`.
+    measurement_start_day: Optional[str]
+
+    # 0 if the network is withheld.
+    probe_asn: Optional[int]
+    probe_cc: Optional[str]
+
+    # Empty if nothing tells it.
+    test_name: Optional[str]
+
+# Rows if there are axes, else the counts of everything.
+AggregationResult = Union[list[AggregationRow], AggregationCounts]
 
 class Aggregation(TypedDict):
     """`AggregationBody` in the document of the interface."""
 
-    db_stats: Json
+    db_stats: DbStats
 
     # Number of axes.
     dimension_count: int
@@ -18,9 +66,7 @@ class Aggregation(TypedDict):
 
     # What the counts are.
     method: str
-
-    # Counts without axes, else a list of rows. A row has its values on the axes beside the same counts.
-    result: Json
+    result: AggregationResult
 
     # The first moment of the range, and the first after it.
     since: str

@@ -37,12 +37,11 @@ impl FileStore {
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        let failed = |error: std::io::Error| Error::Store(format!("{}: {error}", folder.display()));
-        builder.create(&folder).map_err(failed)?;
+        builder.create(&folder).map_err(cannot("make the folder", &folder))?;
         let used = || Error::Store(format!("another program uses {}", folder.display()));
-        let lock = own().create(true).open(folder.join("lock")).map_err(failed)?;
+        let lock = own().create(true).open(folder.join("lock")).map_err(cannot("make files in", &folder))?;
         lock.try_lock().map_err(|_| used())?;
-        let owner = owner::claim(&folder).map_err(failed)?.ok_or_else(used)?;
+        let owner = owner::claim(&folder).map_err(cannot("make files in", &folder))?.ok_or_else(used)?;
         Ok(FileStore { folder, _owner: owner, _lock: lock })
     }
 
@@ -51,16 +50,20 @@ impl FileStore {
         self.folder.join(format!("{}.value", utf8_percent_encode(name, KEPT)))
     }
 
-    fn put(&self, name: &str, value: &[u8]) -> std::io::Result<()> {
-        let path = self.path(name);
+    fn put(&self, path: &Path, value: &[u8]) -> std::io::Result<()> {
         let fresh = path.with_extension("new");
         let mut file = own().create(true).truncate(true).open(&fresh)?;
         file.write_all(value)?;
         file.sync_all()?;
-        fs::rename(&fresh, &path)?;
+        fs::rename(&fresh, path)?;
         // The rename itself is in the folder.
         if cfg!(unix) { fs::File::open(&self.folder)?.sync_all() } else { Ok(()) }
     }
+}
+
+/// The error of a step that failed: what was tried, on which path, and what the system says.
+fn cannot<'a>(step: &'a str, path: &'a Path) -> impl Fn(std::io::Error) -> Error + use<'a> {
+    move |error| Error::Store(format!("cannot {step} {}: {error}", path.display()))
 }
 
 /// How a file is opened that only its owner may read and write.
@@ -82,22 +85,27 @@ pub(super) fn fresh(path: &Path) -> std::io::Result<fs::File> {
 impl Store for FileStore {
     fn read<'a>(&'a self, name: &'a str) -> Work<'a, Result<Option<Vec<u8>>>> {
         Box::pin(async move {
-            match fs::read(self.path(name)) {
+            let path = self.path(name);
+            match fs::read(&path) {
                 Ok(value) => Ok(Some(value)),
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-                Err(error) => Err(Error::store(error)),
+                Err(error) => Err(cannot("read", &path)(error)),
             }
         })
     }
 
     fn write<'a>(&'a self, name: &'a str, value: &'a [u8]) -> Work<'a, Result<()>> {
-        Box::pin(async move { self.put(name, value).map_err(Error::store) })
+        Box::pin(async move {
+            let path = self.path(name);
+            self.put(&path, value).map_err(cannot("write", &path))
+        })
     }
 
     fn remove<'a>(&'a self, name: &'a str) -> Work<'a, Result<()>> {
         Box::pin(async move {
-            match fs::remove_file(self.path(name)) {
-                Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::store(error)),
+            let path = self.path(name);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot("remove", &path)(error)),
                 _ => Ok(()),
             }
         })
@@ -110,6 +118,28 @@ mod tests {
 
     fn now<T>(work: Work<'_, T>) -> T {
         futures_util::FutureExt::now_or_never(work).unwrap()
+    }
+
+    #[test]
+    fn what_fails_says_what_was_tried_and_on_which_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent");
+        let store = FileStore::new(&path).unwrap();
+        // A folder in the place of a value can be neither read nor replaced nor removed.
+        fs::create_dir(path.join("keys.value")).unwrap();
+        let failed = [
+            ("read", now(store.read("keys")).map(drop)),
+            ("write", now(store.write("keys", b"one"))),
+            ("remove", now(store.remove("keys"))),
+        ];
+        for (step, outcome) in failed {
+            let said = outcome.unwrap_err().to_string();
+            let expected = format!("cannot {step} {}: ", path.join("keys.value").display());
+            assert!(said.contains(&expected), "{said}");
+        }
+        fs::write(folder.path().join("file"), b"").unwrap();
+        let said = FileStore::new(folder.path().join("file")).unwrap_err().to_string();
+        assert!(said.contains("cannot make the folder "), "{said}");
     }
 
     #[test]

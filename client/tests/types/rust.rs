@@ -8,7 +8,7 @@ use super::{root, text};
 /// Types that stand beside their calls and not in a folder `answers`.
 const ELSEWHERE: [&str; 2] = ["src/relay/receive.rs", "src/ledger/audit.rs"];
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Type {
     pub name: String,
     pub doc: Vec<String>,
@@ -17,6 +17,8 @@ pub struct Type {
     pub members: Vec<Member>,
     /// What it can be, if it is one of some words.
     pub words: Vec<String>,
+    /// What it can be, if it is one of some types.
+    pub choices: Vec<Kind>,
 }
 
 #[derive(Debug, Clone)]
@@ -71,7 +73,8 @@ impl Type {
     /// The types that it consists of.
     pub fn parts(&self) -> Vec<String> {
         let members = self.members.iter().filter_map(|member| member.kind.named().map(str::to_owned));
-        self.base.iter().cloned().chain(members).collect()
+        let choices = self.choices.iter().filter_map(|kind| kind.named().map(str::to_owned));
+        self.base.iter().cloned().chain(members).chain(choices).collect()
     }
 }
 
@@ -176,7 +179,7 @@ fn parse(source: &str) -> Vec<Type> {
 fn parse_type<'a>(name: &str, item: Head, body: impl Iterator<Item = &'a str>, is_enum: bool) -> Type {
     let serde = item.serde();
     let rule = value_of(&serde, "rename_all");
-    let mut made = Type { name: name.to_owned(), doc: item.doc, base: None, members: Vec::new(), words: Vec::new() };
+    let mut made = Type { name: name.to_owned(), doc: item.doc, ..Type::default() };
     let mut head = Head::default();
     for line in body {
         if line.is_empty() || head.takes(line) {
@@ -187,7 +190,10 @@ fn parse_type<'a>(name: &str, item: Head, body: impl Iterator<Item = &'a str>, i
         let line = line.strip_suffix(',').unwrap_or_else(|| panic!("{name}: {line}"));
         if is_enum {
             assert!(serde.is_empty(), "{name}: {serde}");
-            made.words.push(renamed(line, rule));
+            match line.strip_suffix(')').and_then(|line| line.split_once('(')) {
+                Some((_, kind)) => made.choices.push(Kind::of(kind)),
+                None => made.words.push(renamed(line, rule)),
+            }
             continue;
         }
         let (member, kind) = line.strip_prefix("pub ").and_then(|line| line.split_once(": ")).expect(line);

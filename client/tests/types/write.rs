@@ -27,9 +27,10 @@ pub fn typescript(types: &[Type]) -> String {
     for answer in types {
         made += "\n";
         comment(&mut made, "", &answer.doc);
-        if !answer.words.is_empty() {
-            let words: Vec<String> = answer.words.iter().map(|word| format!("'{word}'")).collect();
-            made += &format!("export type {} = {};\n", answer.name, words.join(" | "));
+        let words = answer.words.iter().map(|word| format!("'{word}'"));
+        let one_of: Vec<String> = words.chain(answer.choices.iter().map(in_typescript)).collect();
+        if !one_of.is_empty() {
+            made += &format!("export type {} = {};\n", answer.name, one_of.join(" | "));
             continue;
         }
         let base = answer.base.as_ref().map(|base| format!(" extends {base}")).unwrap_or_default();
@@ -74,13 +75,17 @@ fn in_typescript(kind: &Kind) -> String {
 pub fn python(types: &[Type]) -> String {
     let mut made =
         format!("\"\"\"What the service answers. Written from the types in Rust by a test ({AGAIN}).\"\"\"\n\n");
-    made += "from typing import Any, Literal, Optional, TypedDict\n\nJson = Any\n";
+    made += "from typing import Any, Literal, Optional, TypedDict, Union\n\nJson = Any\n";
     for answer in types {
         made += "\n";
         if !answer.words.is_empty() {
             let words: Vec<String> = answer.words.iter().map(|word| format!("\"{word}\"")).collect();
             notes(&mut made, "", &answer.doc);
             made += &format!("{} = Literal[{}]\n", answer.name, words.join(", "));
+        } else if !answer.choices.is_empty() {
+            let choices: Vec<String> = answer.choices.iter().map(in_python).collect();
+            notes(&mut made, "", &answer.doc);
+            made += &format!("{} = Union[{}]\n", answer.name, choices.join(", "));
         } else if answer.members.iter().any(|member| RESERVED.contains(&member.name.as_str())) {
             assert!(answer.base.is_none(), "{}", answer.name);
             notes(&mut made, "", &answer.doc);

@@ -224,11 +224,67 @@ pub struct SourceLicense {
     pub source: String,
 }
 
+/// What measurements vote. The other four sum to `measurement_count`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AggregationCounts {
+    /// Measurements that vote blocked without a known block page.
+    pub anomaly_count: i64,
+    /// Measurements that vote blocked because a known block page was recognised.
+    pub confirmed_count: i64,
+    /// Measurements without a vote.
+    pub failure_count: i64,
+    pub measurement_count: i64,
+    /// Measurements that vote accessible.
+    pub ok_count: i64,
+}
+
+/// Counts, and the values on the axes that were asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AggregationRow {
+    #[serde(flatten)]
+    pub counts: AggregationCounts,
+    /// `dns`, `tcp_ip`, `tls`, `http-failure`, `http-diff`; `unknown` if nothing tells how it is blocked, empty if it is
+    /// not blocked.
+    #[serde(default)]
+    pub blocking_type: Option<String>,
+    /// Empty if no list has the domain.
+    #[serde(default)]
+    pub category_code: Option<String>,
+    /// A domain, or a role of a service such as `telegram/pool`.
+    #[serde(default)]
+    pub domain: Option<String>,
+    /// The beginning of a span of the grain: a day, or an hour such as `2023-11-08T11:00:00Z`.
+    #[serde(default)]
+    pub measurement_start_day: Option<String>,
+    /// 0 if the network is withheld.
+    #[serde(default)]
+    pub probe_asn: Option<i64>,
+    #[serde(default)]
+    pub probe_cc: Option<String>,
+    /// Empty if nothing tells it.
+    #[serde(default)]
+    pub test_name: Option<String>,
+}
+
+/// Rows if there are axes, else the counts of everything.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AggregationResult {
+    Rows(Vec<AggregationRow>),
+    All(AggregationCounts),
+}
+
+/// What an answer took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DbStats {
+    /// Measurements that were read.
+    pub row_count: i64,
+}
+
 /// `AggregationBody` in the document of the interface.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Aggregation {
-    #[serde(default)]
-    pub db_stats: Value,
+    pub db_stats: DbStats,
     /// Number of axes.
     pub dimension_count: i64,
     /// What they leave out.
@@ -236,9 +292,7 @@ pub struct Aggregation {
     pub license: String,
     /// What the counts are.
     pub method: String,
-    /// Counts without axes, else a list of rows. A row has its values on the axes beside the same counts.
-    #[serde(default)]
-    pub result: Value,
+    pub result: AggregationResult,
     /// The first moment of the range, and the first after it.
     pub since: String,
     /// The grain of `measurement_start_day`: `hour`, `day`, `week` (from Sunday on), `month` or `year`.
