@@ -141,6 +141,7 @@ pub async fn active_at(rt: &dyn Runtime, country: &str, at: Timestamp) -> Result
     let (since, until) = (Some(at), Some(at));
     let filter = Filter { country: Some(country.to_owned()), status, since, until, ..Filter::default() };
     let found = runtime::query(rt, incidents::actor().name, &Select { filter, offset: 0, limit: LISTED }).await?;
+    let then = found.incidents.iter().filter_map(|incident| Some(incident.at(at)?.incident));
     let body = |incident: Incident| ActiveBody {
         id: incident.id.to_string(),
         title: incidents::title(&incident),
@@ -149,5 +150,5 @@ pub async fn active_at(rt: &dyn Runtime, country: &str, at: Timestamp) -> Result
         outage: incidents::outage(&incident).unwrap_or(Outage::Degraded),
         sentences: Sentences::new().with("title", incidents::title_made(&incident)),
     };
-    Ok(found.incidents.into_iter().map(body).collect())
+    Ok(then.map(body).collect())
 }

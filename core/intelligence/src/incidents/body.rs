@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::model::{AffectedNetwork, Incident, IncidentType, Severity, Status};
 use super::text;
-use crate::world;
+use crate::{Timestamp, world};
 use engine::settings::Settings;
 use facts::sentence::{Sentence, Sentences};
 
@@ -116,13 +116,23 @@ pub struct IncidentBody {
 
 impl IncidentBody {
     pub fn new(incident: &Incident, settings: &Settings) -> IncidentBody {
+        IncidentBody::said(incident, text::sentence(incident), settings)
+    }
+
+    /// The incident as it was at a moment; `None` where it had not begun. Version and changes are those of today.
+    pub fn at(incident: &Incident, at: Timestamp, settings: &Settings) -> Option<IncidentBody> {
+        let then = incident.at(at)?;
+        let body = IncidentBody::said(&then.incident, then.summary, settings);
+        Some(IncidentBody { updated_at: incident.updated.to_micros_text(), ..body })
+    }
+
+    fn said(incident: &Incident, summary: Sentence, settings: &Settings) -> IncidentBody {
         let draft = &incident.draft;
         let id = incident.id.to_string();
         let country_name = world::name(&incident.id.country);
         let created = incident.created.to_string();
         let permalink = permalink(incident, settings);
         let goes_on = incident.is_end_unknown() && incident.status() == Status::Active;
-        let summary = text::sentence(incident);
         let not_known = text::not_known(incident);
         let written = incident.overrides.description.as_ref().filter(|text| !text.is_empty());
         IncidentBody {

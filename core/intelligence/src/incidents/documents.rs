@@ -76,22 +76,47 @@ pub struct ListBody {
     pub generated_at_utc: String,
     /// Strictest licence of the rows.
     pub license: String,
+    /// The asked time; absent in answers about now.
+    #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<String>,
+}
+
+/// A page of incidents as they were at a moment, of all that pass the filter, with the time of the last change.
+pub fn past(
+    asked: &Select,
+    incidents: Vec<IncidentBody>,
+    of: (u64, Option<Timestamp>),
+    at: Timestamp,
+    now: Timestamp,
+) -> ListBody {
+    let count = incidents.len();
+    let license = licence::effective(incidents.iter().map(|body| body.license.as_str()));
+    ListBody { incidents, as_of: Some(at.to_string()), ..ListBody::page(asked, count, of, license, now) }
+}
+
+impl ListBody {
+    /// A page without its incidents. `of` says how many pass the filter, and when any changed last.
+    fn page(asked: &Select, count: usize, of: (u64, Option<Timestamp>), license: String, now: Timestamp) -> ListBody {
+        let ((total, changed), end) = (of, asked.offset.saturating_add(count as u64));
+        ListBody {
+            incidents: Vec::new(),
+            total,
+            count,
+            limit: asked.limit,
+            offset: asked.offset,
+            next_offset: (end < total && count > 0).then_some(end),
+            dataset_version: dataset_version(changed, now),
+            generated_at_utc: now.to_string(),
+            license,
+            as_of: None,
+        }
+    }
 }
 
 /// The JSON of a [`ListBody`].
 pub fn list(asked: &Select, found: &Listed, now: Timestamp) -> Result<Vec<u8>> {
     let incidents = &found.incidents;
-    let end = asked.offset.saturating_add(incidents.count as u64);
-    let page = ListBody {
-        incidents: Vec::new(),
-        total: found.total,
-        count: incidents.count,
-        limit: asked.limit,
-        offset: asked.offset,
-        next_offset: (end < found.total && incidents.count > 0).then_some(end),
-        dataset_version: dataset_version(found.changed, now),
-        generated_at_utc: now.to_string(),
-        license: licence::effective(incidents.licences.iter().map(String::as_str)),
-    };
+    let license = licence::effective(incidents.licences.iter().map(String::as_str));
+    let page = ListBody::page(asked, incidents.count, (found.total, found.changed), license, now);
     written::fill(&page, "incidents", (incidents.count > 0).then_some([&incidents.json]))
 }

@@ -12,6 +12,7 @@
 //! | `operate`, `disputes` | changes by operators, and objections of readers |
 //! | `joined` | incidents that operators merged |
 //! | `forget` | removing a source |
+//! | `past` | incidents as they were at a moment |
 //! | `shown` | all shown incidents in memory, for filters |
 //! | `written` | each incident in the form in which answers contain it |
 //! | `query` | one incident, pages, changes since a time |
@@ -34,6 +35,7 @@ mod forget;
 mod joined;
 mod model;
 mod operate;
+mod past;
 mod query;
 mod record;
 mod report;
@@ -59,6 +61,7 @@ pub use model::{
     Action, AffectedNetwork, Change, Draft, EVIDENCE_ID, EvidenceRow, INCIDENT_ID, Incident, IncidentType,
     MAX_EVIDENCE, Overrides, ReadableId, Severity, Status, hash_id,
 };
+pub use past::{Then, stands};
 pub use query::{
     Beginnings, Changed, EvidenceOf, Filter, FindIncident, LatestAbout, LatestAboutEach, ReadChanges, Select, Selected,
     VersionOf,

@@ -2,8 +2,8 @@
 //! plain-sentences-and-disputes).
 
 use super::model::{Incident, IncidentType, Status};
+use super::past::REPORT_STANDS;
 use super::schedule;
-use engine::time::DAY;
 use facts::sentence::Sentence;
 use facts::starter::Platform;
 
@@ -38,7 +38,7 @@ fn tense(incident: &Incident) -> &'static str {
 }
 
 /// A suspicion keeps its status, but after so long nobody can say that what was suspected goes on.
-const SILENCE: i64 = 90 * DAY;
+const SILENCE: i64 = REPORT_STANDS;
 
 fn is_over(incident: &Incident) -> bool {
     let last = incident.last_confirmed().filter(|_| incident.is_end_unknown());

@@ -3,41 +3,28 @@
 use super::super::listed;
 use super::roles;
 use super::tables::BLOCKS;
+use crate::incidents::stands;
 use crate::{Result, Timestamp};
 use engine::actor::View;
 use engine::kv::Direction;
-use engine::time::DAY;
 use facts::change::combine::{Combined, INTERNET};
 use facts::change::constants::MERGE_GAP;
 use facts::change::series::{Block, block_of_hour};
 use facts::reported::Event;
-use facts::source::Source;
 use facts::verdict::constants::CLEAR_VOTES;
-
-/// How long something is taken to go on after its source last said so, in microseconds. A table is updated within
-/// months, and what machines watch within hours (the second number is our choice).
-const REPORT_STANDS: i64 = 90 * DAY;
-const WATCH_STANDS: i64 = 7 * DAY;
-
-fn stands(event: &Event) -> i64 {
-    match event.source {
-        Source::Ioda | Source::Radar => WATCH_STANDS,
-        _ => REPORT_STANDS,
-    }
-}
 
 /// Whether an event is taken to go on, because its source said so lately.
 fn goes_on(event: &Event, now: Timestamp) -> bool {
     match event.last(now) {
         (last, true) => last > now,
-        (last, false) => event.heard.is_some() && now.since(last) < stands(event),
+        (last, false) => event.heard.is_some() && now.since(last) < stands(event.source),
     }
 }
 
 /// When an event without an end will be over because time passes.
 pub fn stands_until(event: &Event, now: Timestamp) -> Option<Timestamp> {
     let (last, ended) = event.last(now);
-    (!ended && goes_on(event, now)).then(|| last.plus(stands(event)))
+    (!ended && goes_on(event, now)).then(|| last.plus(stands(event.source)))
 }
 
 /// How long an incident lasted, according to all of its reports.
@@ -77,8 +64,8 @@ fn is_open(event: &Event, all: &[&Event], now: Timestamp) -> bool {
 /// Whether measurements may show that an incident is over while only reports say that it goes on. Nothing tells when
 /// such measurements come.
 pub fn may_be_cleared(one: &Combined<'_>, now: Timestamp) -> bool {
-    let stands = |event: &&Event| stands_until(event, now).is_some();
-    one.subject != INTERNET && one.measured.is_empty() && one.events.iter().any(stands)
+    let stands_yet = |event: &&Event| stands_until(event, now).is_some();
+    one.subject != INTERNET && one.measured.is_empty() && one.events.iter().any(stands_yet)
 }
 
 /// Whether the services that reports name were measured clear since then, for as long as it takes to end a measured

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::answer::{StatusCounts, SubjectQuestion};
 use crate::country::{Detection, State, sentence};
-use crate::incidents::{self, Incident, LatestAbout, LatestAboutEach};
+use crate::incidents::{self, Incident, LatestAbout, LatestAboutEach, Then};
 use crate::reference::{self, Owner};
 use crate::{Result, Timestamp};
 use engine::runtime::{self, Runtime};
@@ -94,20 +94,21 @@ pub struct IncidentLead {
 }
 
 impl IncidentLead {
-    fn new(incident: &Incident, at: Timestamp, base: &str) -> IncidentLead {
-        let summary = incidents::sentence(incident);
-        IncidentLead {
-            sentences: Sentences::new().with("title", incidents::title_made(incident)).with("summary", &summary),
+    /// The incident as it was at a moment, at which it had begun.
+    fn new(incident: &Incident, at: Timestamp, base: &str) -> Option<IncidentLead> {
+        let Then { incident, summary } = incident.at(at)?;
+        Some(IncidentLead {
+            sentences: Sentences::new().with("title", incidents::title_made(&incident)).with("summary", &summary),
             id: incident.id.to_string(),
             country: incident.id.country.clone(),
-            title: incidents::title(incident),
+            title: incidents::title(&incident),
             status: incident.status().as_str(),
             start_time: incident.start().to_string(),
-            end_time: incident.end().filter(|end| *end <= at).map(|end| end.to_string()),
+            end_time: incident.end().map(|end| end.to_string()),
             end_unknown: incident.is_end_unknown(),
             summary,
             url: format!("{base}/data/incidents/{}", incident.id),
-        }
+        })
     }
 }
 
@@ -205,7 +206,7 @@ pub async fn of(rt: &dyn Runtime, question: &SubjectQuestion, asked: &[Answered<
             Some(platform(question, owner, of_platforms.get(at)?.clone(), &base))
         });
         let latest = if one.state == State::Unknown { found.next().flatten() } else { None };
-        let latest_incident = latest.map(|incident| IncidentLead::new(&incident, until, &base));
+        let latest_incident = latest.and_then(|incident| IncidentLead::new(&incident, until, &base));
         Leads { platform, latest_incident }
     });
     Ok(each.collect())
@@ -251,5 +252,5 @@ pub async fn latest(
     let asked = LatestAbout { country: country.map(str::to_owned), subjects, until: at };
     let found = runtime::query(rt, incidents::actor().name, &asked).await?;
     let base = rt.environment().settings.base_url();
-    Ok(found.map(|incident| IncidentLead::new(&incident, at, &base)))
+    Ok(found.and_then(|incident| IncidentLead::new(&incident, at, &base)))
 }

@@ -236,3 +236,59 @@ fn a_target_list_makes_no_answer_poorer() {
         server.ok("/data/domain/meduza")["blocked_in"].as_array().unwrap().iter().any(|row| row["country"] == "RU")
     );
 }
+
+/// Telegram was blocked in Kenya from 8 to 24 November 2023, and news.example there from 20 November on.
+fn of_the_past() -> (Server, Value) {
+    let server = measured(&[rows("IT", 1, "example.org", RECENT, 0..12, true)]);
+    let ended = make_until(&server, "KE", "telegram", "2023-11-08", Some("2023-11-24"));
+    make(&server, "KE", "news.example", "2023-11-20");
+    (server, ended)
+}
+
+#[test]
+fn the_list_of_a_moment_says_in_json_and_csv_what_held_then() {
+    let (server, ended) = of_the_past();
+    let moment = "2023-11-12T00:00:00Z";
+    for query in [format!("as_of={moment}"), format!("as_of={moment}&q=telegram&country=KE&until=2030-01-01")] {
+        let then = server.ok(&format!("/data/incidents?{query}"));
+        assert_eq!(
+            (&then["total"], &then["count"], &then["as_of"]),
+            (&json!(1), &json!(1), &json!("2023-11-12T00:00:00.000Z"))
+        );
+        let incident = &then["incidents"][0];
+        assert_eq!((&incident["status"], incident.get("endTime")), (&json!("active"), None), "{incident}");
+        assert!(incident["summary"].as_str().unwrap().contains(" is blocked in Kenya, since 8 Nov 2023"), "{incident}");
+        for member in ["id", "version", "updatedAt", "startTime", "citationUrl"] {
+            assert_eq!(incident[member], ended[member], "{member}");
+        }
+    }
+    let after = server.ok("/data/incidents?as_of=2023-11-25&country=KE");
+    let states: Vec<&str> =
+        after["incidents"].as_array().unwrap().iter().map(|row| row["status"].as_str().unwrap()).collect();
+    assert_eq!(states, ["active", "resolved"], "{after}");
+    assert!(server.ok("/data/incidents?country=KE").get("as_of").is_none());
+    let csv = server.request(http::Method::GET, &format!("/data/incidents?as_of={moment}&format=csv"), &[], b"");
+    let engine::http::Body::Bytes(csv) = csv.body else { panic!("a stream") };
+    let csv = String::from_utf8(csv.to_vec()).unwrap();
+    assert!(csv.lines().count() == 2 && csv.contains(",active,") && !csv.contains("2023-11-24"), "{csv}");
+    for refused in ["as_of=2023-11-12&status=active", "as_of=1969-01-01", "as_of=never"] {
+        assert_eq!(server.get(&format!("/data/incidents?{refused}")).0, 400, "{refused}");
+    }
+}
+
+#[test]
+fn an_answer_about_a_moment_leads_to_an_incident_that_went_on_then() {
+    let (server, ended) = of_the_past();
+    let lead = |at: &str| {
+        let check = server.ok(&format!("/v1/accessibility/check?domain=telegram.org&country=KE&as_of={at}"));
+        assert_eq!(check["latestIncident"]["id"], ended["readableId"], "{check}");
+        let said = check["summary"].as_str().unwrap().to_owned();
+        (check["latestIncident"]["status"].clone(), check["latestIncident"].get("endTime").cloned(), said)
+    };
+    let (status, end, said) = lead("2023-11-12");
+    assert_eq!((status, end), (json!("active"), None), "{said}");
+    assert!(said.contains("is blocked in Kenya, since 8 Nov 2023") && !said.contains("24 Nov"), "{said}");
+    let (status, end, said) = lead("2023-12-12");
+    assert_eq!((status, end), (json!("resolved"), Some(json!("2023-11-24T23:59:59.000Z"))), "{said}");
+    assert!(said.contains("was blocked in Kenya, from 8 Nov 2023 to 24 Nov 2023"), "{said}");
+}

@@ -20,7 +20,6 @@ use engine::csv;
 use engine::documents::etag;
 use engine::http::{Body, Cx, Response, revalidated};
 use engine::runtime::{self, Runtime};
-use engine::settings::Settings;
 use facts::licence;
 
 /// Incidents that are read at a time.
@@ -261,9 +260,9 @@ fn cells(body: &IncidentBody) -> [String; COLUMNS.len()] {
 }
 
 /// Incidents as CSV in the columns of the export.
-pub fn csv(incidents: &[Incident], settings: &Settings) -> Vec<u8> {
+pub fn csv(incidents: impl Iterator<Item = IncidentBody>) -> Vec<u8> {
     let mut out = Vec::new();
     csv::record(&mut out, COLUMNS);
-    incidents.iter().for_each(|incident| csv::record(&mut out, cells(&IncidentBody::new(incident, settings))));
+    incidents.for_each(|body| csv::record(&mut out, cells(&body)));
     out
 }

@@ -5,16 +5,26 @@ use crate::analytics::tabular::{csv_answer, wants_csv};
 use crate::analytics::{self, CategoriesChanged, CategoriesOf, FORMAT};
 use crate::country::routes::input;
 use crate::incidents::actor;
+use crate::incidents::body::IncidentBody;
 use crate::incidents::documents::{self, DEFAULT_LIMIT, generated};
-use crate::incidents::model::{Incident, IncidentType, Severity, Status};
-use crate::incidents::query::{Domains, Filter, LastChange, Listed, ReadListing, Select};
+use crate::incidents::model::{IncidentType, Severity, Status};
+use crate::incidents::query::{Domains, Filter, LastChange, Listed, ReadListing, Select, Selected};
 use crate::incidents::search::words::{self, ListingOf, Search, SelectedOf, Words};
 use crate::incidents::tables::IdKey;
 use crate::incidents::written::MANNER;
-use crate::{Error, Result, reference, world};
+use crate::{Error, Result, Timestamp, reference, world};
 use engine::actor::{decode, encode};
+use engine::apart;
 use engine::http::{Cx, Param, Response};
 use engine::runtime;
+use http::header::CACHE_CONTROL;
+
+const AS_OF: Param = Param::optional(
+    "as_of",
+    "ISO 8601 time: incidents that had begun by then, with beginnings, ends and sentences as they were then. Counts are \
+     those of the whole incident. Not together with `status`.",
+)
+.known_time();
 
 /// Rows of a page, at most.
 const MAX_LIMIT: u32 = 200;
@@ -43,6 +53,7 @@ pub const PARAMS: &[Param] = &[
     Param::optional("domain", "A domain; those of a platform mean the platform.").line().such_as("x.com"),
     Param::optional("since", "ISO 8601: still going on at that time or begun later.").date(),
     Param::optional("until", "Only incidents that had begun by then, ISO 8601.").date(),
+    AS_OF,
     FORMAT,
 ];
 
@@ -53,13 +64,13 @@ pub async fn list(cx: Cx) -> Result<Response> {
         limit: cx.count("limit", DEFAULT_LIMIT, MAX_LIMIT)?,
     };
     let words = words(&cx)?;
+    if let Some(at) = cx.as_of()? {
+        return past(&cx, asked, words.as_ref(), at).await;
+    }
     if wants_csv(&cx)? {
-        let found = match &words {
-            Some(words) => with_words(&cx, &asked, words).await?.1,
-            None => runtime::query(&*cx.rt, actor().name, &asked).await?.incidents,
-        };
-        let about = asked.filter.country.as_deref().unwrap_or_default();
-        let response = csv_answer("incidents", about, super::export::csv(&found, cx.settings()));
+        let found = found(&cx, &asked, words.as_ref()).await?.incidents;
+        let bodies = found.iter().map(|incident| IncidentBody::new(incident, cx.settings()));
+        let response = csv_answer("incidents", country_of(&asked), super::export::csv(bodies));
         return cx.tagged(response, documents::MAX_AGE);
     }
     if asked == Select::default() && words.is_none() {
@@ -79,6 +90,35 @@ pub async fn list(cx: Cx) -> Result<Response> {
         Ok(Response::json_text(documents::list(&asked, &found, at)?))
     };
     cx.kept_by(&("incidents", MANNER, changed, at, &asked, &words), documents::MAX_AGE, page).await
+}
+
+/// The incidents as they were at a moment.
+async fn past(cx: &Cx, mut asked: Select, words: Option<&Words>, at: Timestamp) -> Result<Response> {
+    if asked.filter.status.is_some() {
+        return Err(Error::bad_request("Query parameter `status` is about now, and cannot stand beside `as_of`."));
+    }
+    apart::room().await;
+    asked.filter.until = Some(asked.filter.until.map_or(at, |until| until.min(at)));
+    let found = found(cx, &asked, words).await?;
+    let bodies = found.incidents.iter().filter_map(|incident| IncidentBody::at(incident, at, cx.settings()));
+    if wants_csv(cx)? {
+        return Ok(
+            csv_answer("incidents", country_of(&asked), super::export::csv(bodies)).with(CACHE_CONTROL, "no-store")
+        );
+    }
+    Response::uncached(&documents::past(&asked, bodies.collect(), (found.total, found.changed), at, cx.now()))
+}
+
+fn country_of(asked: &Select) -> &str {
+    asked.filter.country.as_deref().unwrap_or_default()
+}
+
+/// A page of the incidents that pass a filter and hold the words, if there are any.
+async fn found(cx: &Cx, asked: &Select, words: Option<&Words>) -> Result<Selected> {
+    let Some(words) = words else { return runtime::query(&*cx.rt, actor().name, asked).await };
+    let (total, keys) = page_of(cx, asked, words).await?;
+    let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
+    Ok(Selected { incidents: runtime::query(&*cx.rt, actor().name, &SelectedOf { keys }).await?, total, changed })
 }
 
 /// The words that incidents must hold.
@@ -101,12 +141,6 @@ async fn page_of(cx: &Cx, asked: &Select, words: &Words) -> Result<(u64, Vec<IdK
     let total = keys.len() as u64;
     let offset = usize::try_from(asked.offset).unwrap_or(usize::MAX);
     Ok((total, keys.into_iter().skip(offset).take(asked.limit as usize).collect()))
-}
-
-/// The same with the incidents themselves.
-async fn with_words(cx: &Cx, asked: &Select, words: &Words) -> Result<(u64, Vec<Incident>)> {
-    let (total, keys) = page_of(cx, asked, words).await?;
-    Ok((total, runtime::query(&*cx.rt, actor().name, &SelectedOf { keys }).await?))
 }
 
 /// The filter of a list or an export. Unknown parameters are ignored.

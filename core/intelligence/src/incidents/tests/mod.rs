@@ -2,6 +2,7 @@
 
 mod bounds;
 mod merging;
+mod past;
 
 use futures_util::FutureExt;
 
