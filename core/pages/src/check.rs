@@ -119,7 +119,7 @@ async fn asked(cx: &Cx, site: &str, code: &str, w: Words) -> Result<Asked> {
     let history = by_network(cx, site, code, &range).await?;
     let measurements = behind::newest(cx, (site, code), &history, moment.as_ref(), w).await?;
     let about = if site.contains('.') { "domain" } else { "service" };
-    let wanted = format!("country={code}&{about}={}&limit=20&{}", encoded(site), query(&[("until", at)]));
+    let wanted = format!("country={code}&{about}={}&limit=20&{}", encoded(site), query(&[("as_of", at)]));
     let incidents = answer::ask_if_any(cx, "/data/incidents", &wanted).await?;
     let computed = moment.is_some() || range.chosen || cx.query("days")?.is_some();
     Ok(Asked { moment, check, range, history, measurements, incidents, computed })
@@ -152,7 +152,6 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         badge: w.to(&format!("/badge/{code}/{address}.svg{}", then.link)),
         code: code.to_owned(),
         name: w.country(code),
-        then,
         status: check.text("status").to_owned(),
         status_word: w.value("status", check.text("status")),
         facts: facts(&check, w),
@@ -171,13 +170,14 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             &[("from", w.day(&range.first()).into()), ("to", w.day(&range.last_day()).into())],
         ),
         elsewhere: w.with("check.elsewhere", &named[..1]),
-        days_alt: w.count("check.days_alt", days.len() as u64),
+        days_alt: w.described(w.count("check.days_alt", days.len() as u64), !days.is_empty()),
         days,
         grid: grid(&history, w),
         measurements,
-        incidents: lines(&incidents, &check, w),
+        incidents: lines(&incidents, &check, &then, w),
         licence: check.text("license").to_owned(),
         cited: w.day(&cx.now().to_string()),
+        then,
         address,
         range,
     };
@@ -192,10 +192,10 @@ fn platform(check: &Answer, w: Words, summary: &str) -> Option<(String, String, 
     check.has("platform").then(|| (text("slug"), text("label"), said.unwrap_or_default()))
 }
 
-/// What is held of a network before any vote.
+/// What is held of a network before any vote; empty where no explanation says it.
 fn prior(check: &Answer, w: Words) -> String {
-    let prior = w.percent(check.number("/explanation/prior").unwrap_or_default());
-    w.with("check.prior", &[("prior", prior.into())])
+    let said = |prior| w.with("check.prior", &[("prior", w.percent(prior).into())]);
+    check.number("/explanation/prior").map(said).unwrap_or_default()
 }
 
 /// A list that names the site, and its address.
@@ -205,10 +205,10 @@ fn listed(list: &Answer, w: Words) -> (String, String) {
 }
 
 /// Incidents about the site; without any, the one that the answer leads to.
-fn lines(incidents: &Answer, check: &Answer, w: Words) -> Vec<Line> {
-    let found: Vec<Line> = incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect();
+fn lines(incidents: &Answer, check: &Answer, then: &Then, w: Words) -> Vec<Line> {
+    let found: Vec<Line> = incidents.list("incidents").iter().map(|incident| Line::new(incident, then, w)).collect();
     if found.is_empty() && check.has("latestIncident") {
-        return vec![Line::of_lead(&check.part("latestIncident"), w)];
+        return vec![Line::of_lead(&check.part("latestIncident"), then, w)];
     }
     found
 }
@@ -293,6 +293,11 @@ fn grid(history: &[NetworkDay], w: Words) -> Vec<GridRow> {
 }
 
 impl CheckPage {
+    /// Whether a network in the table is marked as one that carries the answer.
+    fn is_carried(&self) -> bool {
+        self.networks.iter().any(|network| network.carries)
+    }
+
     fn choices(&self) -> [u64; 3] {
         CHOICES
     }

@@ -133,8 +133,7 @@ async fn asked(cx: &Cx, code: &str) -> Result<Asked> {
     };
     let networks = answer::ask_if_any(cx, &format!("/data/country/{code}/isps"), &of_networks).await?;
     let platforms = answer::ask_if_any(cx, &format!("/v1/platforms/country/{code}"), &past).await?;
-    let until = moment.as_ref().map(Moment::began).unwrap_or_default();
-    let incidents = answer::ask(cx, "/data/incidents", &format!("country={code}&limit={INCIDENTS}{until}")).await?;
+    let incidents = answer::ask(cx, "/data/incidents", &format!("country={code}&limit={INCIDENTS}&{past}")).await?;
     let range = Range::last(CATEGORY_DAYS, last.unwrap_or(cx.now()));
     let wanted = format!("probe_cc={code}&axis_x=category_code&{}", range.query());
     let counted = answer::ask_if_any(cx, "/api/v1/aggregation", &wanted).await?;
@@ -159,13 +158,14 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let data = asked.country.part("data");
     let (unknown, platforms) = platforms(&asked.platforms, w).into_iter().partition(|one| one.status == "unknown");
     let incidents = asked.incidents.list("incidents");
+    let scores: Vec<Score> = asked.history.list("timeline").iter().rev().map(|row| score(row, w)).collect();
     let computed = asked.moment.is_some();
     let page = CountryPage {
         frame,
         w,
         code: code.to_owned(),
         name: w.country(code),
-        history_alt: w.with("country.history_alt", &named),
+        history_alt: w.described(w.with("country.history_alt", &named), !scores.is_empty()),
         score: data.has("score").then(|| data.count("score")),
         interval: data.interval(),
         grade: data.text("grade").to_owned(),
@@ -184,9 +184,9 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         ),
         platforms,
         unknown,
-        scores: asked.history.list("timeline").iter().rev().map(|row| score(row, w)).collect(),
+        scores,
         incidents_shown: w.shown(incidents.len() as u64, asked.incidents.count("total")),
-        years: years(&incidents, w),
+        years: years(&incidents, &then, w),
         forecast: asked.forecast.as_ref().map(|(risk, record)| forecast(risk, record, w)),
         networks_when: match asked.networks.text("as_of") {
             day if !day.is_empty() && !computed => w.with("check.as_of", &[("day", w.day(day).into())]),
@@ -233,13 +233,13 @@ fn score(row: &Answer, w: Words) -> Score {
 }
 
 /// Incidents by the year of their beginning, as the route orders them.
-fn years(incidents: &[Answer], w: Words) -> Vec<(String, Vec<Line>)> {
+fn years(incidents: &[Answer], then: &Then, w: Words) -> Vec<(String, Vec<Line>)> {
     let mut years: Vec<(String, Vec<Line>)> = Vec::new();
     for incident in incidents {
         let year = incident.text("startTime").get(..4).unwrap_or_default();
         match years.last_mut() {
-            Some((last, lines)) if last == year => lines.push(Line::new(incident, w)),
-            _ => years.push((year.to_owned(), vec![Line::new(incident, w)])),
+            Some((last, lines)) if last == year => lines.push(Line::new(incident, then, w)),
+            _ => years.push((year.to_owned(), vec![Line::new(incident, then, w)])),
         }
     }
     years

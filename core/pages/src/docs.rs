@@ -49,6 +49,13 @@ struct OperationPage {
     answers: Vec<Status>,
 }
 
+impl OperationPage {
+    /// Whether a parameter is marked as required.
+    fn requires(&self) -> bool {
+        self.parameters.iter().any(|parameter| parameter.required)
+    }
+}
+
 struct Parameter {
     name: String,
     place: String,

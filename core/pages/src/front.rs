@@ -60,7 +60,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let past = moment.as_ref().map(Moment::route).unwrap_or_default();
     let then = Then::new(moment.as_ref(), w);
     let index = answer::ask(cx, "/data/censorship-index.json", &past).await?;
-    let incidents = answer::ask(cx, "/data/incidents", &format!("limit={FEW}{}", then.until)).await?;
+    let incidents = answer::ask(cx, "/data/incidents", &format!("limit={FEW}{}", then.at)).await?;
     let summary = answer::ask(cx, "/v1/measurement/summary", &past).await?;
     let mut scored: Vec<Scored> = index.list("countries").iter().map(|row| scored(row, w)).collect();
     scored.sort_by_key(|row| std::cmp::Reverse(row.score));
@@ -87,15 +87,12 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             .unlisted(moment.is_some())
             .feed(feed.0, feed.1),
         w,
-        then,
         countries: countries(w),
         reason: answer::for_visitors(&index.said(w.0, "reason")),
-        map_alt: match w.count("front.map_alt", scored.len() as u64) {
-            alt if scored.is_empty() => alt,
-            alt => format!("{alt} {}", w.t("front.map_table")),
-        },
+        map_alt: w.described(w.count("front.map_alt", scored.len() as u64), !scored.is_empty()),
         scored,
-        incidents: incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect(),
+        incidents: incidents.list("incidents").iter().map(|incident| Line::new(incident, &then, w)).collect(),
+        then,
         measured,
         map: map::size(),
     };

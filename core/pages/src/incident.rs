@@ -41,12 +41,13 @@ pub struct Line {
 }
 
 impl Line {
-    pub fn new(incident: &Answer, w: Words) -> Line {
-        Line { id: incident.text("readableId").to_owned(), ..Line::of_lead(incident, w) }
+    /// On a page about now, or about a moment at which the incident is as the answer says.
+    pub fn new(incident: &Answer, then: &Then, w: Words) -> Line {
+        Line { id: incident.text("readableId").to_owned(), ..Line::of_lead(incident, then, w) }
     }
 
     /// The lead of a check to its latest incident.
-    pub fn of_lead(incident: &Answer, w: Words) -> Line {
+    pub fn of_lead(incident: &Answer, then: &Then, w: Words) -> Line {
         Line {
             id: incident.text("id").to_owned(),
             title: incident.said(w.0, "title"),
@@ -59,7 +60,7 @@ impl Line {
             },
             is_open: incident.is("endUnknown") || !incident.has("endTime"),
             start: started(incident, w),
-            end: ended(incident, w),
+            end: ended(incident, then, w),
             summary: incident.said(w.0, "summary"),
         }
     }
@@ -70,9 +71,9 @@ fn started(incident: &Answer, w: Words) -> String {
     if incident.is("startUnknown") { w.with("incident.before", &[("day", day.into())]) } else { day }
 }
 
-fn ended(incident: &Answer, w: Words) -> String {
+fn ended(incident: &Answer, then: &Then, w: Words) -> String {
     if !incident.has("endTime") {
-        return w.t("incident.goes_on").to_owned();
+        return w.t(if then.is_now() { "incident.goes_on" } else { "incident.went_on" }).to_owned();
     }
     let day = w.day(incident.text("endTime"));
     if incident.is("endUnknown") { w.with("incident.end_unknown", &[("day", day.into())]) } else { day }
@@ -127,7 +128,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let id = incident.text("readableId").to_owned();
     let of_version = query(&[("version", version.as_deref()), ("limit", Some(EVIDENCE))]);
     let evidence = answer::ask(cx, &format!("/data/incidents/{id}/evidence"), &of_version).await?;
-    let line = Line::new(&incident, w);
+    let line = Line::new(&incident, &Then::default(), w);
     let description = incident.text("description");
     let (list, services) = (evidence.list("evidence"), incident.texts("affectedServices"));
     let domains = incident.texts("affectedDomains");
@@ -186,7 +187,7 @@ async fn beside(cx: &Cx, incident: &Answer<'_>, w: Words) -> Result<(Vec<Line>, 
     let between = [("since", start), ("until", end)].map(|(name, time)| format!("{name}={time}")).join("&");
     let wanted = format!("country={code}&limit={OTHERS}&{between}");
     let others = answer::ask_if_any(cx, "/data/incidents", &wanted).await?;
-    let others = others.list("incidents").iter().map(|other| Line::new(other, w)).collect::<Vec<_>>();
+    let others = others.list("incidents").iter().map(|other| Line::new(other, &Then::default(), w)).collect::<Vec<_>>();
     let others = others.into_iter().filter(|other| other.id != incident.text("readableId")).collect();
     let days = Range::whole(start, end.min(start.plus(COUNTED * DAY)).plus(DAY));
     let wanted = format!("probe_cc={code}&{}", days.query());
@@ -238,7 +239,7 @@ fn facts(incident: &Answer, w: Words) -> Vec<(String, String)> {
     add("incident.severity", w.value("severity", incident.text("severity")));
     add("incident.confidence", w.percent(incident.number("confidence").unwrap_or_default()));
     add("incident.start", started(incident, w));
-    add("incident.end", ended(incident, w));
+    add("incident.end", ended(incident, &Then::default(), w));
     add("incident.confirmed", w.day(incident.text("lastConfirmedAt")));
     let tested = incident.count("networksTested");
     if tested > 0 {
@@ -341,7 +342,7 @@ pub async fn list(cx: &Cx, w: Words) -> Result<Page> {
     let (limit, offset) = (ON_A_PAGE.to_string(), from.to_string());
     let asked = query(&[("q", searched), ("country", chosen), ("limit", Some(&limit)), ("offset", Some(&offset))]);
     let then = Then::new(Moment::of(cx)?.as_ref(), w);
-    let found = answer::ask(cx, "/data/incidents", &format!("{asked}{}", then.until)).await?;
+    let found = answer::ask(cx, "/data/incidents", &format!("{asked}{}", then.at)).await?;
     let at = |from: u64| {
         let from = from.to_string();
         let asked = query(&[("q", searched), ("country", chosen), ("from", Some(&from))]);
@@ -359,7 +360,7 @@ pub async fn list(cx: &Cx, w: Words) -> Result<Page> {
         frame: Frame::new(cx, w, path, title).unlisted(!given.is_empty()).feed(feed.0, feed.1),
         w,
         total,
-        incidents: found.list("incidents").iter().map(|incident| Line::new(incident, w)).collect(),
+        incidents: found.list("incidents").iter().map(|incident| Line::new(incident, &then, w)).collect(),
         next: if from + ON_A_PAGE < total { at(from + ON_A_PAGE) } else { String::new() },
         before: if from > 0 { at(from.saturating_sub(ON_A_PAGE)) } else { String::new() },
         country: chosen.unwrap_or_default().to_owned(),

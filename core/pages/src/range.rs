@@ -34,11 +34,6 @@ impl Moment {
         query(&[("as_of", Some(&self.at))])
     }
 
-    /// The query of lists of incidents that had begun then, after others.
-    pub fn began(&self) -> String {
-        format!("&{}", query(&[("until", Some(&self.at))]))
-    }
-
     pub fn time(&self) -> Option<Timestamp> {
         Timestamp::parse(&self.at)
     }
@@ -56,10 +51,8 @@ pub struct Then {
     /// The query of links to pages, alone and after others.
     pub link: String,
     pub further: String,
-    /// The moment in the query of a route, after others; and in that of a list of incidents, which has those that had
-    /// begun.
+    /// The moment in the query of a route, after others.
     pub at: String,
-    pub until: String,
 }
 
 impl Then {
@@ -73,8 +66,12 @@ impl Then {
             link: format!("?{query}"),
             further: format!("&{query}"),
             at: format!("&{}", moment.route()),
-            until: moment.began(),
         }
+    }
+
+    /// Whether the page is about now.
+    pub fn is_now(&self) -> bool {
+        self.said.is_empty()
     }
 
     /// The moment as the only member of the query of a route.

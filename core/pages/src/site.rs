@@ -50,13 +50,13 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let then = Then::new(moment.as_ref(), w);
     let answer = answer::ask(cx, &format!("/data/domain/{address}"), &past).await?;
     let about = if answer.text("domain").contains('.') { "domain" } else { "service" };
-    let wanted = format!("{about}={}&limit=20{}", encoded(answer.text("domain")), then.until);
+    let wanted = format!("{about}={}&limit=20{}", encoded(answer.text("domain")), then.at);
     let incidents = answer::ask_if_any(cx, "/data/incidents", &wanted).await?;
     let platform = answer.has("platform").then(|| {
         let platform = answer.part("platform");
         (platform.text("slug").to_owned(), platform.text("label").to_owned())
     });
-    let lines: Vec<Line> = incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect();
+    let lines: Vec<Line> = incidents.list("incidents").iter().map(|incident| Line::new(incident, &then, w)).collect();
     let named = [("site", subject(&site).into())];
     let title = w.with("site.title", &named);
     let feed = (w.with("feed.site", &named), format!("/data/incidents/feed.atom?{about}={address}"));

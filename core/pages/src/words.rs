@@ -111,6 +111,11 @@ impl Words {
         self.0.apart(name)
     }
 
+    /// The words of an image, which lead to the table below it if there is one.
+    pub fn described(self, alt: String, has_table: bool) -> String {
+        if has_table { format!("{alt} {}", self.t("word.in_table")) } else { alt }
+    }
+
     /// How much of a list is shown; empty where it is all of it.
     pub fn shown(self, some: u64, all: u64) -> String {
         if some >= all {
