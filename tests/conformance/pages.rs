@@ -16,6 +16,9 @@ cases![
     every_page_that_pages_link_to_is_whole_in_every_language,
     pages_are_safe_to_open,
     a_country_a_site_and_an_incident_that_are_not_there_have_a_page_that_says_so,
+    what_visitors_do_wrong_is_said_in_their_language_alone,
+    incidents_on_pages_about_a_moment_are_as_they_were_then,
+    no_sentence_is_about_a_part_that_the_page_has_not,
     a_moment_stays_with_the_reader_at_every_click,
     what_is_asked_of_the_past_is_not_kept_and_not_listed,
     images_and_badges_are_images,
@@ -149,6 +152,7 @@ fn check_form(path: &str, page: &str) {
     for part in ["<script", "<svg", " style=\"", "<style", " onclick", "javascript:", "http://127.0.0.1:8787http"] {
         assert!(!page.contains(part), "{path} has {part}");
     }
+    check_mentions(path, page);
     // No code of a word, nor a gap in a sentence, is shown.
     for part in ["{n}", "{day", "{country", "{site", "word.", "check.title"] {
         assert!(path.starts_with("/docs") || !page.contains(part), "{path} shows {part}");
@@ -291,6 +295,103 @@ fn a_country_a_site_and_an_incident_that_are_not_there_have_a_page_that_says_so(
     assert_eq!((posted.status, posted.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
 }
 
+fn what_visitors_do_wrong_is_said_in_their_language_alone(suite: &Suite) {
+    let client = suite.prepared("incidents", with_three);
+    let long = "x".repeat(300);
+    for (path, status) in [
+        ("/nothing", 404),
+        ("/country/ZZ", 404),
+        ("/guide/nobody", 404),
+        ("/incident/KE-1999-9999", 404),
+        ("/incident/KE-2023-0001?version=99", 404),
+        ("/incident/KE-2023-0001?version=x", 400),
+        ("/incidents?country=ZZ", 404),
+        ("/incidents?q=-", 400),
+        ("/incidents?q=a+b+c+d+e+f+g+h+i+j+k+l", 400),
+        (&format!("/incidents?q={long}"), 400),
+        ("/incidents?q=%FF", 400),
+        ("/?as_of=never", 400),
+        ("/country/KE?as_of=1960-01-01", 400),
+        ("/site/a%20b/KE", 400),
+        ("/site/a%20b", 400),
+        ("/site/telegram/KE?days=0", 400),
+        ("/site/telegram/KE?since=yesterday", 400),
+        ("/site/telegram/KE?since=2024-01-01&to=2023-01-01", 400),
+        ("/is-it-blocked?site=..&country=KE", 400),
+    ] {
+        for (language, other) in [("fr", "Code"), ("ar", "الرمز")] {
+            // The first page has no slash behind its language.
+            let path = format!("/{language}{}", if path.starts_with("/?") { &path[1..] } else { path });
+            let answer = client.get(&path);
+            expect_page(&answer, status, language);
+            let text = answer.text();
+            assert!(text.contains(&format!("{other} {status}")) && !text.contains(ENGLISH), "{path}: {text}");
+        }
+        assert!(!client.get(path).text().contains(ENGLISH), "{path}: an English page marks English");
+    }
+    let form = Some("application/x-www-form-urlencoded");
+    let refused = client.send("POST", "/ar/api-key", form, b"email=nobody");
+    expect_page(&refused, 400, "ar");
+    assert!(!refused.text().contains(ENGLISH), "{}", refused.text());
+}
+
+/// How a page marks a message that it can say in English alone.
+const ENGLISH: &str = "class=\"note\" lang=\"en\"";
+
+/// Telegram was blocked in Kenya from 8 to 24 November 2023; in June 2024 there was an outage.
+fn incidents_on_pages_about_a_moment_are_as_they_were_then(suite: &Suite) {
+    let client = suite.prepared("incidents", with_three);
+    let pages = ["/", "/country/KE", "/site/telegram", "/site/telegram/KE", "/incidents", "/incidents?q=telegram"];
+    for path in pages {
+        let asked = |day: &str| {
+            let sign = if path.contains('?') { '&' } else { '?' };
+            page(&client, &format!("{path}{sign}as_of={day}"))
+        };
+        let before = asked("2023-11-07");
+        assert!(!before.contains("KE-2023-0001"), "{path}: {before}");
+        let then = asked("2023-11-12");
+        let line = then.split("<li>").find(|line| line.contains("<bdi>KE-2023-0001</bdi>")).unwrap_or_default();
+        assert!(line.contains("class=\"tag active\"") && line.contains("went on then"), "{path}: {then}");
+        assert!(!then.contains("24 Nov") && !then.contains("KE-2024-0001"), "{path}: {then}");
+        let after = asked("2023-12-12");
+        let line = after.split("<li>").find(|line| line.contains("<bdi>KE-2023-0001</bdi>")).unwrap_or_default();
+        assert!(line.contains("class=\"tag resolved\"") && line.contains("24 Nov 2023"), "{path}: {after}");
+    }
+}
+
+/// Data of two countries that are too few for a score.
+fn no_sentence_is_about_a_part_that_the_page_has_not(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    for query in ["", "?as_of=2024-03-12", "?as_of=2019-01-01"] {
+        for path in ["/".to_owned(), format!("/country/{HALF_BLOCKED}"), format!("/site/{SITE}/{HALF_BLOCKED}")] {
+            let path = format!("{path}{query}");
+            check_mentions(&path, &page(&client, &path));
+        }
+    }
+    let country = page(&client, &format!("/country/{HALF_BLOCKED}?as_of=2024-03-12"));
+    assert!(country.contains("There is no score") && country.contains("There is no chart"), "{country}");
+}
+
+/// Sentences in English that point at a part of their page, and what the page has then: before the sentence, or behind it in
+/// the same section.
+#[track_caller]
+fn check_mentions(path: &str, page: &str) {
+    for (sentence, before, behind) in [
+        ("score above", "</strong>/100", ""),
+        ("What the score is made of", "</strong>/100", ""),
+        ("table below", "", "<table>"),
+        ("These networks carry", " *</td>", ""),
+        ("* required", "</code> *</th>", ""),
+        ("Before any vote, a network blocks with a probability of 0%", "never", ""),
+    ] {
+        let Some((head, rest)) = page.split_once(sentence) else { continue };
+        let section = rest.split("</section>").next().unwrap();
+        // The page about the method has the table alone.
+        let there = path.contains("/method") || (head.contains(before) && section.contains(behind));
+        assert!(there, "{path} says \"{sentence}\" of what it has not: {page}");
+    }
+}
+
 fn a_moment_stays_with_the_reader_at_every_click(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
     let then = "as_of=2024-03-12";
@@ -315,7 +416,7 @@ fn a_moment_stays_with_the_reader_at_every_click(suite: &Suite) {
         assert!(newer.is_empty(), "{newer:?}");
         assert!(shown.contains("name=\"as_of\"") && shown.contains("noindex"), "{shown}");
     }
-    let incidents = "&format=csv&until=2024-03-12";
+    let incidents = "&format=csv&as_of=2024-03-12";
     assert!(pages_of(&country).iter().any(|to| to.contains(incidents)), "{:?}", pages_of(&country));
     let asked = client.get(&format!("/is-it-blocked?site={SITE}&country={HALF_BLOCKED}&{then}"));
     assert_eq!(asked.header("location"), Some(format!("/site/{SITE}/{HALF_BLOCKED}?{then}").as_str()));

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`layer`] | the pages and their addresses |
 //! | `page` | what every page has: language, frame, headers, errors |
+//! | `refused` | what pages say of errors |
 //! | `words` | the words of pages in every language |
 //! | `answer` | what the program's routes answer |
 //! | `front`, `country`, `site`, `check`, `incident` | pages about the state of things |
@@ -36,6 +37,7 @@ pub mod layer;
 mod method;
 mod page;
 mod range;
+mod refused;
 mod site;
 mod sitemap;
 mod style;

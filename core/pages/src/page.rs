@@ -13,6 +13,7 @@ use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CON
 use crate::answer::refusal;
 use crate::front::countries;
 use crate::range::Then;
+use crate::refused::Refusal;
 use crate::style;
 use crate::words::Words;
 
@@ -140,7 +141,7 @@ struct ErrorPage {
     frame: Frame,
     w: Words,
     status: u16,
-    message: String,
+    refusal: Refusal,
     /// Countries to choose from, where another question helps.
     countries: Vec<(String, String)>,
     then: Then,
@@ -209,7 +210,7 @@ fn error_page(w: Words, error: &Error) -> Result<Page> {
         frame,
         w,
         status: status.as_u16(),
-        message: error.message.to_string(),
+        refusal: Refusal::of(error, w),
         countries,
         then: Then::default(),
     })
@@ -240,7 +241,7 @@ mod tests {
         dress(&mut response, Language::French);
         let Body::Bytes(body) = &response.body else { panic!("a stream") };
         let text = String::from_utf8_lossy(body);
-        assert!(text.contains("Trop de questions") && text.contains("&#60;requests&#62;; wait."), "{text}");
+        assert!(text.contains("Trop de questions") && !text.contains("requests"), "{text}");
         assert!(text.contains("429") && !text.contains("canonical"), "{text}");
         assert_eq!(response.status, StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(response.headers[CONTENT_TYPE], "text/html; charset=utf-8");
@@ -248,6 +249,12 @@ mod tests {
             (&response.headers["retry-after"], response.headers.get_all(CONTENT_TYPE).iter().count()),
             (&"7".parse().unwrap(), 1)
         );
+        // What somebody wrote is text, in whichever language.
+        let mut response = Response::error(Error::bad_request("`<x>` is odd."));
+        dress(&mut response, Language::Arabic);
+        let Body::Bytes(body) = &response.body else { panic!("a stream") };
+        let text = String::from_utf8_lossy(body);
+        assert!(text.contains("lang=\"en\" dir=\"ltr\">`&#60;x&#62;` is odd."), "{text}");
         // What is no refusal stays as it is.
         let mut image = Response::new(StatusCode::OK, "image/svg+xml", "<svg/>".to_owned());
         dress(&mut image, Language::French);
