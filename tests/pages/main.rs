@@ -1,4 +1,5 @@
-//! Pages for people on real servers: the same bytes on both runtimes, and what a real browser makes of them (`run.mjs`).
+//! Pages for people on real servers: the same bytes on both runtimes, and what real browsers make of them (`run.mjs`,
+//! `firefox.mjs`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
@@ -59,26 +60,47 @@ fn pages_are_the_same_bytes_on_both_runtimes() {
     }
 }
 
-fn browser() -> Option<PathBuf> {
-    let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
-    named.or_else(|| Some(PathBuf::from("/usr/bin/chromium"))).filter(|path| path.exists())
+/// A browser: the one that a variable names, else the one that is installed under this name.
+fn browser(variable: &str, name: &str) -> Option<PathBuf> {
+    let named = std::env::var_os(variable).map(PathBuf::from);
+    Some(named.unwrap_or_else(|| Path::new("/usr/bin").join(name))).filter(|path| path.exists())
+}
+
+#[track_caller]
+fn run(program: &mut Command) {
+    let output = program.current_dir(folder()).output().unwrap();
+    let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat();
+    assert!(output.status.success(), "{said}");
+    println!("{said}");
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("pages")
 }
 
 #[test]
 fn pages_are_right_in_a_real_browser() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("pages");
-    let Some(browser) = browser().filter(|_| folder.join("node_modules").exists()) else {
+    let Some(browser) = browser("CHROMIUM", "chromium").filter(|_| folder().join("node_modules").exists()) else {
         println!("skipped: there is no Chromium (`CHROMIUM` names it), or `npm ci` was not run in tests/pages");
         return;
     };
     for target in servers() {
-        let mut run = Command::new("node");
-        run.arg("run.mjs").arg(target.base().unwrap()).env("CHROMIUM", &browser).current_dir(&folder);
+        let mut look = Command::new("node");
+        look.arg("run.mjs").arg(target.base().unwrap()).env("CHROMIUM", &browser);
         // `HELIOGRAPH_PICTURES=<folder>` keeps a picture of every page.
-        run.args(std::env::var_os("HELIOGRAPH_PICTURES"));
-        let output = run.output().unwrap();
-        let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat();
-        assert!(output.status.success(), "{said}");
-        println!("{said}");
+        run(look.args(std::env::var_os("HELIOGRAPH_PICTURES")));
+    }
+}
+
+#[test]
+fn firefox_shows_pages_whole_also_without_scripts_and_svg() {
+    let Some(browser) = browser("FIREFOX", "firefox-esr") else {
+        println!("skipped: there is no Firefox (`FIREFOX` names it)");
+        return;
+    };
+    for target in servers() {
+        // Before its version 22, Node has WebSockets only when asked.
+        let mut look = Command::new("node");
+        run(look.args(["--experimental-websocket", "firefox.mjs", target.base().unwrap()]).env("FIREFOX", &browser));
     }
 }

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `advisories` | security advisories about packages |
 //! | `bench` | benchmarks |
-//! | `browser` | the browser that looks at pages, and pictures of them |
+//! | `browser` | the browsers that look at pages, and pictures of them |
 //! | `cache` | the build folder in the user's cache |
 //! | `check` | formatting, lints and policies |
 //! | `ci` | everything that a change must pass |
