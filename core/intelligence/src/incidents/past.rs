@@ -37,11 +37,11 @@ impl Incident {
         }
         let mut then = Incident { updated: at, ..self.clone() };
         match self.end() {
-            Some(end) if end > self.updated => {}
+            Some(end) if end > self.updated && !self.is_end_unknown() => {}
             Some(end) if at <= end => then.go_on(at),
             Some(last) if self.is_end_unknown() => then.believe_until(last.plus(self.stands()), self.updated),
             Some(_) => {}
-            None => then.go_on(at),
+            None => then.forget_votes_after(at),
         }
         Some(Then { summary: then.sentence_before(at, self), incident: then })
     }
@@ -57,7 +57,12 @@ impl Incident {
         if draft.status == Status::Resolved {
             draft.status = Status::Active;
         }
-        // A vote after the moment shows that it went on, but its time says nothing of the moment.
+        self.forget_votes_after(at);
+    }
+
+    /// A vote after the moment shows that it went on, but its time says nothing of the moment.
+    fn forget_votes_after(&mut self, at: Timestamp) {
+        let draft = &mut self.draft;
         if draft.networks.iter().any(|network| network.last.is_some_and(|last| last > at)) {
             draft.networks.iter_mut().for_each(|network| network.last = None);
         }

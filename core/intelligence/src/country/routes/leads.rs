@@ -104,7 +104,7 @@ impl IncidentLead {
             title: incidents::title(&incident),
             status: incident.status().as_str(),
             start_time: incident.start().to_string(),
-            end_time: incident.end().map(|end| end.to_string()),
+            end_time: incident.end().filter(|end| *end <= at).map(|end| end.to_string()),
             end_unknown: incident.is_end_unknown(),
             summary,
             url: format!("{base}/data/incidents/{}", incident.id),

@@ -93,6 +93,17 @@ fn an_operators_end_hides_no_past_in_which_it_went_on() {
 }
 
 #[test]
+fn what_an_operator_calls_over_without_an_end_is_over_at_every_moment() {
+    use operate::Deed;
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
+    report(&runtime, vec![seen(1, Draft { end: None, ..draft(0) })]);
+    let patch = Overrides { status: Some(Status::Resolved), ..Overrides::default() };
+    let incident = operate(&runtime, "KE-2025-0001", Deed::Amend(Box::new(patch)));
+    assert_eq!(at(&incident, START.plus(DAY)), Some((Status::Resolved, None, false)), "as of now it is as now");
+    assert_eq!(at(&incident, AMID), Some((Status::Resolved, None, false)), "nobody knows when it ended");
+}
+
+#[test]
 fn an_announced_end_is_known_before_it_comes() {
     let ahead = Some(START.plus(20 * DAY));
     let incident = recorded(Draft { end: ahead, ..draft(0) });
