@@ -26,6 +26,19 @@ pub fn decode_base64_array<const N: usize>(field: &'static str, text: &str) -> R
     bytes.try_into().map_err(|_| CryptoError::Length { field, expected: N, actual })
 }
 
+/// What [`decode_base64`] reads.
+pub const BASE64_PATTERN: &str = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)?$";
+
+/// What so many bytes look like in base64, as [`decode_base64_array`] reads them.
+pub fn base64_pattern(bytes: usize) -> String {
+    let whole = bytes / 3 * 4;
+    match bytes % 3 {
+        0 => format!("^[A-Za-z0-9+/]{{{whole}}}$"),
+        1 => format!("^[A-Za-z0-9+/]{{{}}}[AQgw]==$", whole + 1),
+        _ => format!("^[A-Za-z0-9+/]{{{}}}[AEIMQUYcgkosw048]=$", whole + 2),
+    }
+}
+
 /// Lower-case hex.
 pub fn encode_hex(bytes: &[u8]) -> String {
     const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];

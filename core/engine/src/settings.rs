@@ -5,6 +5,8 @@
 
 mod check;
 
+pub use check::BRAND_PATTERN;
+
 use std::collections::BTreeSet;
 
 use crypto::api_key::KeyForm;

@@ -237,6 +237,24 @@ impl Date {
     }
 }
 
+/// What a time looks like, as [`Timestamp::parse`] reads it.
+pub fn time_pattern() -> String {
+    pattern_of("[0-9]{4}")
+}
+
+/// What a time from 1970 on looks like.
+pub fn known_time_pattern() -> String {
+    pattern_of("(19[7-9]|[2-9][0-9]{2})[0-9]")
+}
+
+fn pattern_of(year: &str) -> String {
+    let (month, day, minute) = ("(0[1-9]|1[0-2])", "(0[1-9]|[12][0-9]|3[01])", "[0-5][0-9]");
+    let (hour, second) = ("([01][0-9]|2[0-3])", "([0-5][0-9]|60)([.,][0-9]+)?");
+    let time = format!("{hour}(:{minute}(:{second})?|{minute}(:?{second})?)");
+    let offset = format!("[+-]{hour}(:?{minute})?");
+    format!("^{year}(-{month}-{day}|{month}{day})([Tt ]{time}( UTC|[Zz]|{offset})?| UTC)?$")
+}
+
 /// What is left of a text that is read from its start.
 struct Reader<'a>(&'a [u8]);
 

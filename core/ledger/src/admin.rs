@@ -22,7 +22,7 @@ use engine::time::MINUTE;
 /// Longest validity of an action, in microseconds.
 pub const MAX_WINDOW: i64 = 10 * MINUTE;
 /// Most recipients of an allowlist.
-const MAX_ALLOWED: usize = 100;
+pub const MAX_ALLOWED: usize = 100;
 /// Most admin keys, revoked ones too.
 const MAX_KEYS: usize = MAX_ADMIN_KEYS;
 
@@ -156,6 +156,9 @@ impl Fields {
         }
     }
 }
+
+/// What ids of admin keys look like.
+pub const KEYID_PATTERN: &str = "^[0-9a-f]{16}$";
 
 /// The id of an admin key: the first 16 hexadecimal digits of its SHA-256.
 pub fn keyid(key: &[u8; 32]) -> String {

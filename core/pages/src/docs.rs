@@ -13,6 +13,8 @@ use crate::words::Words;
 
 /// Characters of an example that are shown.
 const LONGEST: usize = 4_000;
+/// How many objects inside each other are shown of a body.
+const DEEPEST: u8 = 3;
 
 #[derive(Template)]
 #[template(path = "docs.html")]
@@ -45,20 +47,29 @@ struct OperationPage {
     tag: String,
     keys: Vec<String>,
     parameters: Vec<Parameter>,
+    members: Vec<Member>,
     request: String,
     answers: Vec<Status>,
 }
 
 impl OperationPage {
-    /// Whether a parameter is marked as required.
+    /// Whether a parameter or a member is marked as required.
     fn requires(&self) -> bool {
-        self.parameters.iter().any(|parameter| parameter.required)
+        self.parameters.iter().chain(&self.members).any(|parameter| parameter.required)
     }
 }
 
 struct Parameter {
     name: String,
     place: String,
+    required: bool,
+    kind: String,
+    about: String,
+}
+
+/// A member of the body, named with the members that it is inside of.
+struct Member {
+    name: String,
     required: bool,
     kind: String,
     about: String,
@@ -154,7 +165,12 @@ pub async fn operation(cx: &Cx, w: Words) -> Result<Page> {
     let line = line(found);
     let given = operation.get("parameters").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let given: Vec<&Value> = given.iter().map(|parameter| resolved(document, parameter)).collect();
-    let body = operation.pointer("/requestBody/content/application~1json").map(example).unwrap_or_default();
+    let body = operation.pointer("/requestBody/content/application~1json");
+    let mut members = Vec::new();
+    if let Some(schema) = body.and_then(|media| media.get("schema")) {
+        add_members(document, schema, "", DEEPEST, &mut members);
+    }
+    let body = body.map(example).unwrap_or_default();
     let keys = keys(document, operation);
     let page = OperationPage {
         frame: Frame::new(cx, w, format!("/docs/{id}"), format!("{} {}", line.method, line.path))
@@ -167,6 +183,7 @@ pub async fn operation(cx: &Cx, w: Words) -> Result<Page> {
         tag: tag(operation).to_owned(),
         parameters: given.iter().map(|parameter| one_parameter(parameter)).collect(),
         request: request(&cx.settings().base_url(), &line, &given, &keys, &body),
+        members,
         answers: statuses(document, operation),
         keys,
         line,
@@ -188,17 +205,78 @@ fn keys(document: &Answer, operation: &Value) -> Vec<String> {
 }
 
 fn one_parameter(parameter: &Value) -> Parameter {
-    let schema = parameter.get("schema").cloned().unwrap_or_default();
-    let kind = match schema.get("enum").and_then(Value::as_array) {
-        Some(values) => values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | "),
-        None => [text(&schema, "type"), text(&schema, "format")].join(" ").trim().to_owned(),
-    };
     Parameter {
         name: text(parameter, "name").to_owned(),
         place: text(parameter, "in").to_owned(),
         required: parameter.get("required").and_then(Value::as_bool).unwrap_or_default(),
-        kind,
+        kind: parameter.get("schema").map(kind).unwrap_or_default(),
         about: text(parameter, "description").to_owned(),
+    }
+}
+
+/// The schema that a reference, or a choice between one schema and null, stands for.
+fn plain<'d>(document: &'d Answer<'_>, schema: &'d Value) -> &'d Value {
+    let choices = schema.get("anyOf").and_then(Value::as_array);
+    let chosen = choices.and_then(|choices| choices.iter().find(|choice| text(choice, "type") != "null"));
+    resolved(document, chosen.unwrap_or(schema))
+}
+
+/// Adds the members of an object, and those of the objects inside of it so many steps down.
+fn add_members(document: &Answer, schema: &Value, before: &str, depth: u8, out: &mut Vec<Member>) {
+    let schema = plain(document, schema);
+    if let Some(entry) = schema.get("items") {
+        return add_members(document, entry, before, depth, out);
+    }
+    let Some(depth) = depth.checked_sub(1) else { return };
+    let required = |name: &String| {
+        let names = schema.get("required").and_then(Value::as_array);
+        names.is_some_and(|names| names.iter().any(|one| one == name.as_str()))
+    };
+    for (name, member) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let of = plain(document, member);
+        let about = Some(text(member, "description")).filter(|about| !about.is_empty());
+        let path = format!("{before}{name}");
+        out.push(Member {
+            required: required(name),
+            kind: kind(of),
+            about: about.unwrap_or_else(|| text(of, "description")).to_owned(),
+            name: path.clone(),
+        });
+        add_members(document, of, &format!("{path}."), depth, out);
+    }
+}
+
+/// What a value must be, in words: its type, its bounds and its pattern.
+fn kind(schema: &Value) -> String {
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | ");
+    }
+    let types = schema.get("type").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let one = types.into_iter().find(|name| *name != "null").unwrap_or_else(|| text(schema, "type"));
+    let mut out = [one, text(schema, "format")].join(" ").trim().to_owned();
+    for (least, most, unit) in
+        [("minLength", "maxLength", " characters"), ("minItems", "maxItems", " entries"), ("minimum", "maximum", "")]
+    {
+        if let Some(bounds) = bounds(schema.get(least), schema.get(most)) {
+            out += &format!(", {bounds}{unit}");
+        }
+    }
+    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
+        out += &format!(", pattern `{pattern}`");
+    }
+    match schema.get("items").map(kind).filter(|entry| !entry.is_empty()) {
+        Some(entry) => format!("{out}; each: {entry}"),
+        None => out,
+    }
+}
+
+fn bounds(least: Option<&Value>, most: Option<&Value>) -> Option<String> {
+    match (least, most) {
+        (Some(least), Some(most)) if least == most => Some(least.to_string()),
+        (Some(least), Some(most)) => Some(format!("{least} to {most}")),
+        (Some(least), None) => Some(format!("{least} or more")),
+        (None, Some(most)) => Some(format!("at most {most}")),
+        (None, None) => None,
     }
 }
 
@@ -271,6 +349,41 @@ fn statuses(document: &Answer, operation: &Value) -> Vec<Status> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn the_bounds_of_a_value_are_said_in_words() {
+        for (schema, said) in [
+            (json!({ "type": "string", "minLength": 3, "maxLength": 64 }), "string, 3 to 64 characters"),
+            (
+                json!({ "type": ["string", "null"], "maxLength": 9, "pattern": "^a" }),
+                "string, at most 9 characters, pattern `^a`",
+            ),
+            (json!({ "type": "integer", "format": "int64", "minimum": 1 }), "integer int64, 1 or more"),
+            (
+                json!({ "type": "array", "maxItems": 5, "items": { "type": "string", "minLength": 2, "maxLength": 2 } }),
+                "array, at most 5 entries; each: string, 2 characters",
+            ),
+            (json!({ "type": ["string", "null"], "enum": ["low", "high", null] }), "low | high"),
+        ] {
+            assert_eq!(kind(&schema), said);
+        }
+    }
+
+    #[test]
+    fn a_body_is_shown_with_the_objects_inside_of_it() {
+        let document = Answer(std::borrow::Cow::Owned(json!({ "components": { "schemas": {
+            "Whole": { "type": "object", "required": ["part"], "properties": {
+                "part": { "anyOf": [{ "$ref": "#/components/schemas/Part" }, { "type": "null" }] },
+                "rows": { "type": "array", "items": { "$ref": "#/components/schemas/Part" } },
+            } },
+            "Part": { "type": "object", "properties": { "name": { "type": "string", "maxLength": 8 } } },
+        } } })));
+        let mut members = Vec::new();
+        add_members(&document, &json!({ "$ref": "#/components/schemas/Whole" }), "", DEEPEST, &mut members);
+        let shown: Vec<(&str, bool)> = members.iter().map(|member| (member.name.as_str(), member.required)).collect();
+        assert_eq!(shown, [("part", true), ("part.name", false), ("rows", false), ("rows.name", false)]);
+        assert_eq!(members[1].kind, "string, at most 8 characters");
+    }
 
     #[test]
     fn a_request_can_be_pasted() {

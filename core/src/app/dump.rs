@@ -13,7 +13,7 @@ use futures_util::stream::{self, StreamExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::crypto::encoding::{decode_base64, encode_base64, encode_hex};
+use crate::crypto::encoding::{BASE64_PATTERN, decode_base64, encode_base64, encode_hex};
 use crate::engine::actor::rows::{self, Page, ReadRows};
 use crate::engine::actor::{ActorId, Call, Kind, decode, encode, schema};
 use crate::engine::deployment::{self, WhoAmI};
@@ -22,6 +22,7 @@ use crate::engine::http::{Cx, Param, Response, Route, handler};
 use crate::engine::kv::Pair;
 use crate::engine::roster::{self, Enrol, Listed};
 use crate::engine::runtime::{self, Runtime};
+use crate::engine::settings::BRAND_PATTERN;
 use crate::ledger::segment::keep;
 use crate::{Error, Result};
 
@@ -78,8 +79,10 @@ pub struct Header {
     /// The version of the program's rows.
     pub schema: u64,
     pub deployment: String,
+    #[schemars(regex(pattern = BRAND_PATTERN))]
     pub brand: String,
     /// Identifies the master key of the sealed values without revealing it; hexadecimal.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub key_check: String,
     /// The start of the deployment, ISO 8601.
     pub created_at: String,
@@ -87,14 +90,22 @@ pub struct Header {
     pub dumped_at: String,
 }
 
+/// Base64.
+#[derive(JsonSchema)]
+#[schemars(inline)]
+#[allow(dead_code)]
+struct Base64(#[schemars(regex(pattern = BASE64_PATTERN))] String);
+
 /// Rows of one actor: one line of a dump.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ActorRows {
     /// Kind and name.
+    #[schemars(regex(pattern = r"^[a-z]+/[\s\S]"))]
     pub actor: String,
     /// True for the first line of an actor, which replaces all rows that the actor had.
     pub first: bool,
     /// Keys and values, base64.
+    #[schemars(with = "Vec<(Base64, Base64)>")]
     pub rows: Vec<(String, String)>,
 }
 

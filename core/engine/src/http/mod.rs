@@ -55,7 +55,7 @@ pub use extract::{Cx, known_time};
 pub use handed_on::handed_on;
 pub use message::{Body, METRICS_TEXT, Request, Response};
 pub use page_origin::{PageOrigin, host_name, is_this_machine};
-pub use param::{COUNTRY_PATTERN, NETWORK, Param, Shape};
+pub use param::{COUNTRY_PATTERN, LINE, NETWORK, PROSE, Param, Shape};
 pub use proxy::{Origin, Proxies, Unheard, neighbourhood};
 pub use route::handler;
 pub use route::{Auth, BodyKind, Handler, LARGEST_BODY, Limit, Route, SchemaOf};

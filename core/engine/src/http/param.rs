@@ -43,6 +43,9 @@ pub const NETWORK: &str =
 /// No control characters.
 pub const LINE: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
 
+/// No control characters but line feeds and tabs.
+pub const PROSE: &str = "^([^\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f]|\\r\\n)*$";
+
 /// What the code of a country looks like: ISO 3166-1 alpha-2, in any case.
 pub const COUNTRY_PATTERN: &str = "^[A-Za-z]{2}$";
 

@@ -12,6 +12,9 @@ use crate::web::Networks;
 /// A quarter of it, which one address has, takes the largest body of any route.
 const LEAST_BODY_BYTES: u64 = 4 * LARGEST_BODY as u64;
 
+/// What a brand looks like.
+pub const BRAND_PATTERN: &str = "^[a-z][a-z0-9]{1,15}$";
+
 /// An address with a port, or a name with one.
 fn is_address(text: &str) -> bool {
     let of_name =

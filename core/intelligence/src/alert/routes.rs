@@ -15,6 +15,7 @@ use engine::actor::{ActorId, Kind};
 use engine::http::{Caller, Cx, Response, Route, handler};
 use engine::limits::Rate;
 use engine::runtime;
+use engine::web::ADDRESS_PATTERN;
 use facts::starter::Country;
 use relay::agent::{custody, wire};
 use relay::webhook::{self, Attempt, DeliveryList, Hook, Id, PURPOSE, Replayed, RotatedSecret, permitted};
@@ -78,6 +79,7 @@ const COUNTRY_OR_NONE: &str = "^([A-Za-z]{2})?$";
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SubscribeRequest {
     /// https, port 443 or 8443, a host of the open Internet; at most 2048 bytes.
+    #[schemars(length(max = MAX_URL), regex(pattern = ADDRESS_PATTERN))]
     pub webhook_url: String,
     /// ISO 3166-1, two letters. If absent, the subscription is for every country.
     #[schemars(regex(pattern = COUNTRY_OR_NONE))]
@@ -92,6 +94,7 @@ pub struct SubscribeRequest {
 pub struct AlterRequest {
     /// Switching a subscription on again resets its failures.
     pub enabled: Option<bool>,
+    #[schemars(length(max = MAX_URL), regex(pattern = ADDRESS_PATTERN))]
     pub webhook_url: Option<String>,
     /// An empty text stands for every country.
     #[schemars(regex(pattern = COUNTRY_OR_NONE))]
@@ -160,6 +163,7 @@ pub struct RotatedHmacSecret {
 /// The subscription to test, by id or by address. Without either it is the oldest subscription of the key.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct TestRequest {
+    #[schemars(regex(pattern = wire::ID_PATTERN))]
     pub subscription_id: Option<String>,
     /// The address of a subscription of the key.
     pub webhook_url: Option<String>,

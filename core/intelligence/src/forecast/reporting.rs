@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::reports::{DropReport, ForecastId, KeptReport, Reports, TakeReport};
+use super::reports::{DropReport, FORECAST_PATTERN, ForecastId, KeptReport, Reports, TakeReport};
 use super::routes::date;
 use crate::country::routes::input;
 use crate::{Error, Result, world};
-use engine::http::{Cx, Param, Response, Route, handler};
+use engine::http::{COUNTRY_PATTERN, Cx, Param, Response, Route, handler};
 use engine::runtime;
 
 pub const ROUTES: &[Route] = &[
@@ -35,14 +35,19 @@ const MOST_URL: usize = 2_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ReportRequest {
     /// ISO 3166-1 alpha-2.
+    #[schemars(required, regex(pattern = COUNTRY_PATTERN))]
     country_code: Option<String>,
     /// In words.
+    #[schemars(required, length(min = 1, max = MOST_TEXT))]
     what_happened: Option<String>,
     /// `sentinel-<number>`, the number, or the date on which the forecast was made.
+    #[schemars(regex(pattern = FORECAST_PATTERN))]
     forecast_id: Option<String>,
+    #[schemars(length(max = MOST_URL), regex(pattern = r"^(https?://\S*)?$"))]
     source_url: Option<String>,
     /// `event` or `no_event`: the outcome of the seven days after the forecast. Together with `forecast_id` it resolves
     /// the forecast.
+    #[schemars(regex(pattern = "^(event|no_event)$"))]
     outcome: Option<String>,
 }
 

@@ -23,6 +23,9 @@ pub struct ForecastId {
     pub day: u32,
 }
 
+/// What the text of a forecast looks like, or none: it has a number, or a year.
+pub const FORECAST_PATTERN: &str = r"^\s*$|[0-9]{4}";
+
 impl ForecastId {
     /// The number of the forecast, made from the day and the two letters of the country. It does not depend on the list
     /// of countries.

@@ -56,14 +56,20 @@ const LISTED: i64 = 30 * DAY;
 /// Nodes per list, at most.
 const MAX_LIST: u32 = 500;
 
+/// Most characters of what a node says of itself.
+const MAX_WORDS: usize = 64;
+
 /// Registration of a node. Every member is optional.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NewNode {
     /// ISO 3166 alpha-2; `XX` or absent when unknown.
     pub country: Option<String>,
+    #[schemars(length(max = MAX_WORDS))]
     pub city: Option<String>,
+    #[schemars(length(max = MAX_WORDS))]
     pub version: Option<String>,
+    #[schemars(length(max = MAX_WORDS))]
     pub label: Option<String>,
     /// Number of the network that the node is in, such as 33771. Without it the measurements of the node count for no
     /// network. Where the platform knows which network the request comes from, it uses that one instead.
@@ -96,8 +102,8 @@ pub struct RegisteredNode {
 /// A short text from a stranger, without control characters; `None` when nothing is left.
 fn plain(field: &str, text: Option<String>) -> Result<Option<String>> {
     let Some(text) = text else { return Ok(None) };
-    if text.chars().count() > 64 {
-        return Err(Error::bad_request(format!("`{field}` must be at most 64 characters.")));
+    if text.chars().count() > MAX_WORDS {
+        return Err(Error::bad_request(format!("`{field}` must be at most {MAX_WORDS} characters.")));
     }
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
@@ -173,6 +179,7 @@ async fn check(rt: &dyn Runtime, request: &Request) -> Result<()> {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeToken {
+    #[schemars(length(min = 1))]
     pub node_id: Option<String>,
     pub node_token: Option<String>,
     /// Together with a valid token, the name under which the node is claimed: 2 to 32 letters, digits, `-`, `_` and

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::community::{country, node_of, refused};
 use super::record::{self, Submit};
-use super::wire::{Reading, Submission};
+use super::wire::{MAX_SUBMISSION_ID, Reading, Submission};
 use super::{ID, MAX_ROWS, block, named};
 use crate::country::routes::input;
 use crate::reference::{self, ReadSites};
@@ -74,7 +74,7 @@ async fn submit(cx: Cx) -> Result<Response> {
     if submission.node_id != node {
         return Err(Error::new(ErrorCode::Forbidden, "The token belongs to another node."));
     }
-    if submission.submission_id.is_empty() || submission.submission_id.len() > 128 {
+    if submission.submission_id.is_empty() || submission.submission_id.len() > MAX_SUBMISSION_ID {
         return Err(Error::bad_request("`submissionId` must be 1 to 128 characters."));
     }
     if submission.results.len() > MAX_ROWS {

@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::{MAX_ROWS, NODE_PATTERN};
 use crate::Timestamp;
 use crypto::hash::sha256_of;
 use engine::time::{DAY, HOUR};
@@ -21,10 +22,14 @@ const MAX_AGE: i64 = 2 * DAY;
 /// How far ahead of our time the clock of a probe may be.
 const CLOCK_AHEAD: i64 = HOUR;
 
+/// Most bytes of the id of a submission.
+pub const MAX_SUBMISSION_ID: usize = 128;
+
 /// A submission. Unknown members are ignored.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Submission {
+    #[schemars(regex(pattern = NODE_PATTERN))]
     pub node_id: String,
     /// ISO 3166 alpha-2; `XX` or absent when the node does not know.
     #[serde(default)]
@@ -33,9 +38,10 @@ pub struct Submission {
     #[serde(default)]
     pub timestamp: Option<String>,
     /// Identifies the submission. A repeated submission with the same id is not stored again.
+    #[schemars(length(min = 1, max = MAX_SUBMISSION_ID))]
     pub submission_id: String,
     /// At most 100 rows.
-    #[schemars(with = "Vec<ResultRow>")]
+    #[schemars(with = "Vec<ResultRow>", length(max = MAX_ROWS))]
     pub results: Vec<Value>,
 }
 

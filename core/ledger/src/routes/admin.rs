@@ -15,7 +15,7 @@ use crate::json::Members;
 use crate::reason::{Reason, Ruled, ensure};
 use crate::rows::{Micro, Role, Signed};
 use crate::{Error, Result, Timestamp};
-use crypto::encoding::{decode_base64, decode_base64_array, encode_base64};
+use crypto::encoding::{base64_pattern, decode_base64, decode_base64_array, encode_base64};
 use crypto::signing;
 use engine::http::{Auth, Cx, Limit, Response, Route, handler};
 use engine::runtime;
@@ -161,8 +161,10 @@ async fn freeze_all(cx: Cx) -> Result<Response> {
 #[schemars(rename = "NewLedgerKey")]
 pub struct NewKey {
     /// Base64, Ed25519, 32 bytes.
+    #[schemars(regex(pattern = base64_pattern(32)))]
     public_key: String,
     /// `all`, `grant`, `freeze` (also all outflows and escrows) or `cap`.
+    #[schemars(regex(pattern = "^(all|grant|freeze|cap)$"))]
     role: String,
     /// False ends the key; true is the default.
     active: Option<bool>,

@@ -6,8 +6,11 @@
 
 use schemars::JsonSchema;
 
+use crate::admin::{KEYID_PATTERN, MAX_ALLOWED};
 use crate::batch::MAX_ITEMS;
+use crate::book::DID_PATTERN;
 use crate::envelope::{MAX_DATA, MAX_DID, MAX_NONCE, MAX_TEXT, SLUG};
+use crypto::encoding::base64_pattern;
 
 /// A body that carries a signature, as JSON.
 #[derive(JsonSchema)]
@@ -17,7 +20,7 @@ pub struct SignedBody<E> {
     /// It has no members but these.
     envelope: E,
     /// Base64, Ed25519 over the canonical form of the envelope.
-    #[schemars(length(min = 1))]
+    #[schemars(regex(pattern = base64_pattern(64)))]
     signature: String,
 }
 
@@ -266,8 +269,10 @@ envelope!(
 #[allow(dead_code)]
 pub struct DirectedBody<A> {
     /// Id of the key.
+    #[schemars(regex(pattern = KEYID_PATTERN))]
     keyid: String,
     /// Base64, Ed25519 over the canonical form of `body`.
+    #[schemars(regex(pattern = base64_pattern(64)))]
     signature_base64: String,
     body: A,
 }
@@ -328,9 +333,11 @@ action!(
 #[serde(untagged)]
 #[allow(dead_code)]
 pub enum Allowlist {
-    Dids(Vec<String>),
+    Dids(
+        #[schemars(length(max = MAX_ALLOWED), inner(length(max = MAX_DID), regex(pattern = DID_PATTERN)))] Vec<String>,
+    ),
     /// `none` lifts the limit.
-    Word(String),
+    Word(#[schemars(regex(pattern = "^none$"))] String),
 }
 
 action!(

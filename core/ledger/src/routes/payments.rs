@@ -10,8 +10,8 @@ use super::dress_transfer;
 use super::envelopes::{FaucetEnvelope, SignedBody, TransferEnvelope};
 use super::proof::{Reader, Texts};
 use crate::ACTOR;
-use crate::book::name_of;
-use crate::envelope::Content;
+use crate::book::{DID_PATTERN, name_of};
+use crate::envelope::{Content, MAX_DID};
 use crate::keys::{OpenWallet, OpenedWallet, ReadWallet, WalletView};
 use crate::pay::{Claimant, GRANT};
 use crate::reads::{History, ReadTransfer};
@@ -61,6 +61,7 @@ pub const ROUTES: &[Route] = &[
 #[derive(Deserialize, JsonSchema)]
 pub struct NewWallet {
     #[allow(dead_code)]
+    #[schemars(length(max = MAX_DID), regex(pattern = DID_PATTERN))]
     did: String,
 }
 

@@ -23,7 +23,7 @@ use super::waiting::SigningKeys;
 use super::{KEY_KIND, nonces, texts, wire};
 use crate::above::Bookkeeping;
 use crate::{Error, Result, Timestamp};
-use crypto::encoding::decode_base64;
+use crypto::encoding::{base64_pattern, decode_base64};
 use crypto::signing;
 use engine::http::{Cx, Limit, Response, Route, handler};
 use engine::runtime;
@@ -61,6 +61,7 @@ pub struct NewKeyRequest {
     pub nonce: Option<String>,
     /// Base64, Ed25519 over the lines `<brand>-api-key/v2`, `deployment_id` of `/health`, DID, timestamp and nonce,
     /// joined by one line feed.
+    #[schemars(regex(pattern = base64_pattern(64)))]
     pub signature: Option<String>,
     /// End the earlier keys at once, not after ten minutes.
     pub revoke: Option<bool>,

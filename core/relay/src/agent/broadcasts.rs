@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::consent::ReadPeer;
 use super::mailbox::Local;
+use super::register::MAX_CAPABILITY;
 use super::tasks::boxed::{self, Boxed, Content, ContentMembers};
 use super::tasks::routes::{MAX_EXPIRES, PRIORITY, expires_in, new_local};
 use super::tasks::store::PutTask;
@@ -19,7 +20,7 @@ use crate::agent::authentication::Calling;
 use crate::directory::Did;
 use crate::directory::search::{self, Sought};
 use crate::{Error, ErrorCode, Result, Timestamp};
-use crypto::encoding::actor_id;
+use crypto::encoding::{BASE64_PATTERN, actor_id, base64_pattern};
 use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use engine::http::{Cx, Param, Response, Route, handler};
 use engine::kv::{Desc, Direction, Range, Read, Row, Table};
@@ -285,13 +286,16 @@ fn unknown() -> Error {
 /// A task for several agents. A plain `input` is encrypted for each of them; an encrypted one is passed on as it is.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct BroadcastRequest {
+    #[schemars(length(min = 1, max = MAX_CAPABILITY))]
     pub capability: String,
     /// Any JSON; a text that is not JSON is taken as a JSON string.
     #[schemars(with = "Option<serde_json::Value>")]
     pub input: Option<Box<RawValue>>,
     /// Base64, opaque.
+    #[schemars(length(min = 1), regex(pattern = BASE64_PATTERN))]
     pub encrypted_input: Option<String>,
     /// Base64 of 24 bytes.
+    #[schemars(regex(pattern = base64_pattern(24)))]
     pub input_nonce: Option<String>,
     /// Base64 of an Ed25519 signature over the plain text; not checked here.
     pub input_signature: Option<String>,

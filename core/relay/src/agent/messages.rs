@@ -73,6 +73,7 @@ pub struct Read {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ReadBatchRequest {
     /// At most 100.
+    #[schemars(length(max = MAX_MARKS))]
     pub message_ids: Vec<String>,
 }
 

@@ -301,6 +301,7 @@ pub(super) fn wipe(turn: &mut Turn<'_>) -> Result<bool> {
 pub struct Suspension {
     /// For operators only, at most 500 characters.
     #[serde(default)]
+    #[schemars(length(max = MAX_REASON))]
     pub reason: String,
 }
 

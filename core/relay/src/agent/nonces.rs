@@ -65,6 +65,9 @@ impl Nonce {
     }
 }
 
+/// What nonces look like.
+pub const PATTERN: &str = "^[A-Za-z0-9_-]{16,64}$";
+
 /// Checks the shape of a nonce, named `field`: 16 to 64 of `A-Z a-z 0-9 _ -`.
 pub fn check(field: &str, nonce: &str) -> Result<()> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';

@@ -11,7 +11,8 @@ use super::{moderation, wire};
 use crate::agent::authentication::Calling;
 use crate::directory::Did;
 use crate::{Error, Result, Timestamp};
-use crypto::{encoding, hash};
+use crypto::encoding::{self, DID_PATTERN};
+use crypto::hash;
 use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use engine::http::{Cx, Param, Response, Route, handler};
 use engine::kv::{Direction, Read, Row, Table};
@@ -174,6 +175,7 @@ impl Query for ReadPin {
 /// The peer to pin.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct PinRequest {
+    #[schemars(regex(pattern = DID_PATTERN))]
     pub did: String,
     /// Extension: true when the agent has looked into a change and trusts the peer's present keys, which are pinned
     /// from now on.

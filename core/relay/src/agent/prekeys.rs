@@ -14,7 +14,7 @@ use super::record::{self, AGENT, Public, RegistrationPlace, SignedPrekey};
 use super::{continuity, proof, waiting, wire};
 use crate::agent::authentication::Calling;
 use crate::{Error, Result};
-use crypto::encoding::{decode_base64_array, encode_base64};
+use crypto::encoding::{base64_pattern, decode_base64_array, encode_base64};
 use crypto::{boxes, signing};
 use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use engine::http::{Cx, Response, Route, handler};
@@ -238,6 +238,7 @@ impl Query for ReadStock {
 #[schemars(rename = "PrekeyUpload")]
 pub struct Upload {
     /// At most 100.
+    #[schemars(length(max = MAX_UPLOAD))]
     pub prekeys: Vec<UploadedKey>,
     pub signed_prekey: Option<UploadedSigned>,
 }
@@ -248,6 +249,7 @@ pub struct UploadedKey {
     /// A 64-bit number; when two keys have the same id, the later one counts.
     pub id: i64,
     /// Base64, X25519, 32 bytes.
+    #[schemars(regex(pattern = base64_pattern(32)))]
     pub public_key: String,
 }
 
@@ -255,8 +257,10 @@ pub struct UploadedKey {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct UploadedSigned {
     /// Base64, X25519, 32 bytes.
+    #[schemars(regex(pattern = base64_pattern(32)))]
     pub public_key: String,
     /// Base64, Ed25519 over the raw key by the agent's signing key, 64 bytes.
+    #[schemars(regex(pattern = base64_pattern(64)))]
     pub signature: String,
     pub id: i64,
 }

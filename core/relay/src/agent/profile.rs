@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::deactivate::Deactivate;
 use super::identity::Identity;
 use super::record::{Credentials, OwnProfile, ReadProfile, RegistrationPlace, Update};
-use super::register::{check_capabilities, check_metadata};
+use super::register::{MAX_CAPABILITIES, MAX_CAPABILITY, check_capabilities, check_metadata};
 use super::usage::{self, Since, UsageRow};
 use super::waiting::ReadRegistration;
 use super::{record, wire};
@@ -62,8 +62,10 @@ pub struct Profile {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ProfileChange {
     /// Up to 128 characters, unique; case does not count.
+    #[schemars(length(min = 1, max = directory::MAX_NAME))]
     pub name: Option<String>,
     /// Up to 32.
+    #[schemars(length(max = MAX_CAPABILITIES), inner(length(min = 1, max = MAX_CAPABILITY)))]
     pub capabilities: Option<Vec<String>>,
     /// An object of at most 4 KB of JSON.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]

@@ -28,12 +28,13 @@ use super::standing::Standing;
 use super::{profile, rotate, waiting};
 use crate::agent::authentication::{self, Calling};
 use crate::{Error, Result, Timestamp};
-use crypto::encoding::{decode_base64_array, encode_base64};
+use crypto::encoding::{base64_pattern, decode_base64_array, encode_base64};
 use crypto::signing;
 use engine::actor::{Entry, Kind, Operation, Turn, operation};
 use engine::http::{Cx, Response, Route, handler};
 use engine::runtime;
 use engine::runtime::Environment;
+use engine::time::time_pattern;
 
 pub const ROUTES: &[Route] = &[Route::post("/v1/agent/prove", handler!(prove))
     .agent()
@@ -61,11 +62,14 @@ pub struct Proof {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ProofRequest {
     /// RFC 3339, within 5 minutes of the service's time; signed exactly as given here.
+    #[schemars(regex(pattern = time_pattern()))]
     pub timestamp: String,
     /// 16 to 64 characters of `A-Z`, `a-z`, `0-9`, `_` and `-`, never used before.
+    #[schemars(regex(pattern = nonces::PATTERN))]
     pub nonce: String,
     /// Base64, Ed25519 by the signing key over the lines `<brand>-proof/v1`, deployment id, DID, signing key, encryption
     /// key, ML-KEM key or nothing, timestamp and nonce.
+    #[schemars(regex(pattern = base64_pattern(64)))]
     pub signature: String,
 }
 

@@ -13,7 +13,7 @@ use super::{KEY_KIND, wire};
 use crate::above::Bookkeeping;
 use crate::directory::{self, likeness};
 use crate::{Error, Result};
-use crypto::encoding::{self, decode_base64, decode_base64_array, encode_base64};
+use crypto::encoding::{self, BASE64_PATTERN, base64_pattern, decode_base64, decode_base64_array, encode_base64};
 use crypto::{boxes, kem, signing};
 use engine::http::{Cx, Limit, Response, Route, handler};
 use engine::runtime;
@@ -37,6 +37,7 @@ const MAX_METADATA: usize = 4 * 1024;
 pub struct RegisterRequest {
     /// Up to 128 visible characters, unique: names that differ only in case, compatibility forms or white space are the
     /// same name.
+    #[schemars(length(max = directory::MAX_NAME))]
     pub name: Option<String>,
     /// Up to 32, each of 1 to 128 characters.
     #[schemars(length(max = MAX_CAPABILITIES), inner(length(min = 1, max = MAX_CAPABILITY)))]
@@ -45,14 +46,19 @@ pub struct RegisterRequest {
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub metadata: Option<Box<RawValue>>,
     /// Base64, Ed25519, 32 bytes.
+    #[schemars(regex(pattern = base64_pattern(32)))]
     pub signing_public_key: Option<String>,
     /// Base64, X25519, 32 bytes.
+    #[schemars(regex(pattern = base64_pattern(32)))]
     pub encryption_public_key: Option<String>,
     /// Base64, ML-KEM-768, 1184 bytes.
+    #[schemars(length(equal = kem::PUBLIC_BYTES.div_ceil(3) * 4), regex(pattern = BASE64_PATTERN))]
     pub mlkem_public_key: Option<String>,
     /// Base64, X25519, 32 bytes.
+    #[schemars(regex(pattern = base64_pattern(32)))]
     pub signed_prekey_public: Option<String>,
     /// Base64, Ed25519 signature over the raw prekey, 64 bytes. It gives the registration the standing `signed`.
+    #[schemars(regex(pattern = base64_pattern(64)))]
     pub signed_prekey_signature: Option<String>,
     pub signed_prekey_id: Option<i64>,
     /// Extension: proves that these keys belong together and are the caller's. A registration without a proof can be

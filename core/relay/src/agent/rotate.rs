@@ -22,7 +22,7 @@ use super::{continuity, listing, nonces, prekeys, proof, texts, waiting, wire};
 use crate::above::{Account, Bookkeeping, KeyChange};
 use crate::agent::authentication::Calling;
 use crate::{Error, ErrorCode, Result, Timestamp};
-use crypto::encoding::{decode_base64, encode_base64, encode_hex};
+use crypto::encoding::{base64_pattern, decode_base64, encode_base64, encode_hex};
 use crypto::signing;
 use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use engine::http::{Cx, Response, Route, handler};
@@ -348,8 +348,10 @@ fn rotated(turn: &Turn<'_>, agent: Agent) -> Result<Rotated> {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct RotateRequest {
     /// Base64, Ed25519, 32 bytes.
+    #[schemars(regex(pattern = base64_pattern(32)))]
     pub signing_public_key: Option<String>,
     /// Base64, X25519, 32 bytes.
+    #[schemars(regex(pattern = base64_pattern(32)))]
     pub encryption_public_key: Option<String>,
     /// Base64, ML-KEM-768, 1184 bytes. Without it the agent has no ML-KEM key any more.
     pub mlkem_public_key: Option<String>,

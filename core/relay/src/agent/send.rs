@@ -14,7 +14,7 @@ use crate::directory::Did;
 use crate::federation::Tallies;
 use crate::federation::find::check_here;
 use crate::{Error, ErrorCode, Result, Timestamp};
-use crypto::encoding::{decode_base64, decode_base64_array};
+use crypto::encoding::{BASE64_PATTERN, DID_PATTERN, base64_pattern, decode_base64, decode_base64_array};
 use crypto::envelope::Envelope;
 use crypto::server_message::{self, SenderSecrets};
 use crypto::{hash, signing};
@@ -44,9 +44,9 @@ const MAX_MESSAGE: usize = 65_536;
 /// Seconds that a message lives when its sender gives no ttl.
 const DEFAULT_TTL: u32 = 86_400;
 /// Most seconds that a message lives.
-const MAX_TTL: i64 = 604_800;
+pub(crate) const MAX_TTL: i64 = 604_800;
 /// Most characters of a content type, message type, thread id or reply id; our choice.
-const MAX_LABEL: usize = 1_024;
+pub(crate) const MAX_LABEL: usize = 1_024;
 /// How far the time of an envelope may be from the service's time when it proves a registration, in microseconds.
 pub(crate) const PROOF_WINDOW: i64 = 5 * MINUTE;
 /// How often a message is encrypted again because the recipient changed its keys meanwhile.
@@ -56,38 +56,56 @@ pub(super) const ATTEMPTS: usize = 3;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SendRequest {
     /// DID of the recipient.
+    #[schemars(regex(pattern = DID_PATTERN))]
     pub to: String,
     /// At most 65536 Unicode characters.
     #[schemars(length(max = MAX_MESSAGE))]
     pub message: String,
     /// `text/plain` when absent.
+    #[schemars(length(max = MAX_LABEL))]
     pub content_type: Option<String>,
     /// `text` when absent.
+    #[schemars(length(max = MAX_LABEL))]
     pub message_type: Option<String>,
+    #[schemars(length(max = MAX_LABEL))]
     pub thread_id: Option<String>,
+    #[schemars(length(max = MAX_LABEL))]
     pub reply_to: Option<String>,
     /// Seconds, 1 to 604800; 86400 when absent.
     #[schemars(range(min = 1, max = MAX_TTL))]
     pub ttl: Option<i64>,
 }
 
+/// A signature, or the HMAC of a deniable sender.
+fn signature_pattern() -> String {
+    format!("{}|{}", base64_pattern(64), base64_pattern(32))
+}
+
 /// A message that the client encrypted.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct EncryptedRequest {
     /// DID of the recipient.
+    #[schemars(regex(pattern = DID_PATTERN))]
     pub to: String,
     /// Base64.
+    #[schemars(length(min = 1), regex(pattern = BASE64_PATTERN))]
     pub ciphertext: String,
     /// Base64 of 24 bytes.
+    #[schemars(regex(pattern = base64_pattern(24)))]
     pub nonce: String,
     /// Base64: Ed25519 over the envelope text (64 bytes), or an HMAC by a deniable sender (32 bytes). The recipient
     /// verifies it; the service does not.
+    #[schemars(regex(pattern = signature_pattern()))]
     pub signature: String,
     /// Opaque text, returned byte for byte.
     pub envelope: Option<String>,
+    #[schemars(length(max = MAX_LABEL))]
     pub content_type: Option<String>,
+    #[schemars(length(max = MAX_LABEL))]
     pub message_type: Option<String>,
+    #[schemars(length(max = MAX_LABEL))]
     pub thread_id: Option<String>,
+    #[schemars(length(max = MAX_LABEL))]
     pub reply_to: Option<String>,
     /// Seconds, 1 to 604800; 86400 when absent.
     #[schemars(range(min = 1, max = MAX_TTL))]

@@ -7,7 +7,7 @@ use super::record::{EarlierKeys, Keys, ReadKeys};
 use super::wire;
 use crate::Result;
 use crate::federation::find::find;
-use crypto::encoding::{actor_id, decode_base64, parse_did};
+use crypto::encoding::{BASE64_PATTERN, DID_PATTERN, actor_id, decode_base64, parse_did};
 use crypto::signing::{self, SignedBy};
 use engine::http::{Cx, Response, Route, handler};
 use engine::runtime;
@@ -23,7 +23,9 @@ pub struct VerifyRequest {
     /// The exact text that was signed.
     pub envelope: String,
     /// Base64.
+    #[schemars(regex(pattern = BASE64_PATTERN))]
     pub signature: String,
+    #[schemars(regex(pattern = DID_PATTERN))]
     pub sender_did: String,
 }
 

@@ -19,13 +19,13 @@ use crate::agent::trust::{self, ReadTrust};
 use crate::agent::wire;
 use crate::directory::Did;
 use crate::{Error, ErrorCode, Result, Timestamp};
-use crypto::encoding::{decode_base64, encode_base64};
+use crypto::encoding::{base64_pattern, decode_base64, encode_base64};
 use crypto::{hash, signing};
 use engine::http::{Cx, Param, Response, Route, handler};
 use engine::number::round;
 use engine::runtime;
 use engine::settings::Settings;
-use engine::time::SECOND;
+use engine::time::{SECOND, time_pattern};
 use facts::starter::Country;
 use facts::subject::Subject;
 
@@ -80,8 +80,10 @@ pub struct AttestRequest {
     pub claim_data: Box<RawValue>,
     /// Base64 of an Ed25519 signature over the claim type, the JSON text of `claim_data` as it is sent, and the
     /// timestamp.
+    #[schemars(regex(pattern = base64_pattern(64)))]
     pub signature: Option<String>,
     /// ISO 8601; required with a signature.
+    #[schemars(regex(pattern = time_pattern()))]
     pub timestamp: Option<String>,
     /// ISO 3166-1 alpha-2; an empty text is the same as none.
     #[schemars(regex(pattern = "^([A-Za-z]{2})?$"))]
@@ -176,6 +178,7 @@ pub struct VoteRequest {
     pub vote: String,
     /// Base64 of an Ed25519 signature over the attestation's id and the vote. Only agents whose keys the service holds
     /// may omit it.
+    #[schemars(regex(pattern = base64_pattern(64)))]
     pub signature: Option<String>,
     /// At most 1,000 characters.
     #[schemars(length(max = 1000))]

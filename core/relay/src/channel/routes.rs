@@ -18,7 +18,7 @@ use crate::agent::usage::Usage;
 use crate::agent::{consent, custody, wire};
 use crate::directory::{Did, fold, likeness};
 use crate::{Error, ErrorCode, Result, Timestamp};
-use crypto::encoding::{actor_id, parse_actor_id};
+use crypto::encoding::{DID_PATTERN, actor_id, parse_actor_id};
 use engine::http::{Cx, Param, Response, Route, handler};
 use engine::runtime;
 use engine::secrets::Secrets;
@@ -109,6 +109,7 @@ const AT_ONCE: usize = 16;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ChannelRequest {
     /// 3 to 64 characters, stored in lower case. Several channels may have the same name.
+    #[schemars(length(min = *NAME.start(), max = *NAME.end()))]
     pub name: String,
     /// Up to 1024 characters.
     #[schemars(length(max = MAX_TEXT))]
@@ -180,6 +181,7 @@ pub struct PostRequest {
     #[schemars(length(max = MAX_POST))]
     pub message: String,
     /// Id of the post that this one answers; not checked.
+    #[schemars(length(max = MAX_TEXT))]
     pub reply_to: Option<String>,
 }
 
@@ -219,6 +221,7 @@ pub struct PostList {
 /// The agent to invite. One of `did` and `invitee_did` is required.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct InviteRequest {
+    #[schemars(regex(pattern = DID_PATTERN))]
     pub did: Option<String>,
     pub invitee_did: Option<String>,
     /// Up to 1024 characters.
@@ -345,10 +348,10 @@ async fn own_role(cx: &Cx, actor: &str) -> Result<Option<Role>> {
 
 async fn create(cx: Cx) -> Result<Response> {
     let request: ChannelRequest = cx.json()?;
-    let name = fold(request.name.trim());
-    if !NAME.contains(&name.chars().count()) {
+    if !NAME.contains(&request.name.trim().chars().count()) {
         return Err(Error::bad_request("`name` must be 3 to 64 characters."));
     }
+    let name = fold(request.name.trim());
     likeness::check("name", &name)?;
     let about = ChannelAbout {
         name,

@@ -12,10 +12,11 @@ use crate::federation::Tallies;
 use crate::unwritten::Pending;
 use crate::webhook::permitted;
 use crate::{Error, Result};
-use crypto::encoding::{decode_base64_array, encode_base64, parse_actor_id, parse_did};
+use crypto::encoding::{DID_PATTERN, base64_pattern, decode_base64_array, encode_base64, parse_actor_id, parse_did};
 use crypto::signing;
-use engine::http::{Cx, Response, Route, handler};
+use engine::http::{Cx, LINE, Response, Route, handler};
 use engine::runtime;
+use engine::web::ADDRESS_PATTERN;
 use facts::measurement::domain::host_of;
 
 pub const ROUTES: &[Route] = &[
@@ -58,10 +59,13 @@ const MAX_NAME: usize = 128;
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NewPeer {
     /// The beginning of its addresses, such as `https://relay.example.org`.
+    #[schemars(length(max = MAX_URL), regex(pattern = ADDRESS_PATTERN))]
     pub url: String,
     /// `public_key` of its `/v1/relay/info`: base64, Ed25519.
+    #[schemars(regex(pattern = base64_pattern(32)))]
     pub public_key: String,
     /// The host of its address when absent.
+    #[schemars(length(max = MAX_NAME), regex(pattern = LINE))]
     pub name: Option<String>,
 }
 
@@ -96,8 +100,10 @@ pub struct RemovedPeer {
 /// The key of an agent at a peer.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NewPin {
+    #[schemars(regex(pattern = DID_PATTERN))]
     pub did: String,
     /// Base64, Ed25519.
+    #[schemars(regex(pattern = base64_pattern(32)))]
     pub signing_public_key: String,
 }
 

@@ -11,11 +11,13 @@ use crate::agent::continuity;
 use crate::agent::mailbox::{Appended, Body, Origin, RecipientFacts, append_error};
 use crate::agent::pins::Prints;
 use crate::agent::record::{self, ReadPublic};
-use crate::agent::send::{Labels, local_of};
+use crate::agent::send::{Labels, MAX_LABEL, MAX_TTL, local_of};
 use crate::agent::usage::Usage;
 use crate::agent::wire;
 use crate::{Error, Result};
-use crypto::encoding::{decode_base64, decode_base64_array, encode_base64, parse_did};
+use crypto::encoding::{
+    BASE64_PATTERN, DID_PATTERN, base64_pattern, decode_base64, decode_base64_array, encode_base64, parse_did,
+};
 use crypto::envelope;
 use crypto::signing;
 use engine::http::{Cx, Response, Route, handler};
@@ -39,27 +41,36 @@ pub const ROUTES: &[Route] = &[
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct RouteRequest {
     /// DID of the recipient.
+    #[schemars(regex(pattern = DID_PATTERN))]
     pub to: String,
     /// Base64 of a NaCl box.
+    #[schemars(length(min = 1), regex(pattern = BASE64_PATTERN))]
     pub ciphertext: String,
     /// Base64 of 24 bytes.
+    #[schemars(regex(pattern = base64_pattern(24)))]
     pub nonce: String,
     /// Base64, Ed25519 over the compact JSON of `from`, `to`, `nonce` and `ciphertext_hash` (hex SHA-256 of the base64
     /// text of the ciphertext).
+    #[schemars(regex(pattern = base64_pattern(64)))]
     pub signature: String,
     /// Also read as `contentType`.
     #[serde(alias = "contentType")]
+    #[schemars(length(max = MAX_LABEL))]
     pub content_type: Option<String>,
     /// Also read as `messageType`.
     #[serde(alias = "messageType")]
+    #[schemars(length(max = MAX_LABEL))]
     pub message_type: Option<String>,
     /// Also read as `threadId`.
     #[serde(alias = "threadId")]
+    #[schemars(length(max = MAX_LABEL))]
     pub thread_id: Option<String>,
     /// Also read as `replyTo`.
     #[serde(alias = "replyTo")]
+    #[schemars(length(max = MAX_LABEL))]
     pub reply_to: Option<String>,
     /// Seconds, 1 to 604800; 86400 when absent.
+    #[schemars(range(min = 1, max = MAX_TTL))]
     pub ttl: Option<i64>,
 }
 

@@ -21,7 +21,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
-use crypto::encoding::{encode_base64, encode_hex};
+use crate::agent::send::{MAX_LABEL, MAX_TTL};
+use crypto::encoding::{BASE64_PATTERN, DID_PATTERN, base64_pattern, encode_base64, encode_hex};
 use crypto::{Secret, hash, signing};
 
 /// The path of deliveries.
@@ -41,29 +42,41 @@ pub type DeliveryId = [u8; 12];
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DeliverRequest {
     /// DID of the sender, an agent of the relay that delivers.
+    #[schemars(regex(pattern = DID_PATTERN))]
     pub from: String,
     /// DID of the recipient, an agent of the relay that gets the delivery.
+    #[schemars(regex(pattern = DID_PATTERN))]
     pub to: String,
     /// Base64.
+    #[schemars(length(min = 1), regex(pattern = BASE64_PATTERN))]
     pub ciphertext: String,
     /// Base64 of 24 bytes.
+    #[schemars(regex(pattern = base64_pattern(24)))]
     pub nonce: String,
     /// Base64, Ed25519 of the sender over `{"from","to","nonce","ciphertext_hash"}`.
+    #[schemars(regex(pattern = base64_pattern(64)))]
     pub signature: String,
     /// Base64; its first 16 bytes give `from`.
+    #[schemars(regex(pattern = base64_pattern(32)))]
     pub sender_signing_key: String,
     /// Base64, X25519.
+    #[schemars(regex(pattern = base64_pattern(32)))]
     pub sender_encryption_key: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_LABEL))]
     pub content_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_LABEL))]
     pub message_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_LABEL))]
     pub thread_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_LABEL))]
     pub reply_to: Option<String>,
     /// Seconds, 1 to 604800; 86400 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MAX_TTL))]
     pub ttl: Option<i64>,
 }
 

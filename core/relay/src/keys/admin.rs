@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::signup::MAX_LABEL;
 use super::{KEY_KIND, RevokeAccount, SignupResponse, Tier, create, shown_label};
 use crate::{Error, Result};
 use crypto::encoding::parse_actor_id;
@@ -87,6 +88,7 @@ pub struct NewKey {
     pub tier: Tier,
     /// A label for the list of keys; at most 500 characters.
     #[serde(default)]
+    #[schemars(length(max = MAX_LABEL))]
     pub label: String,
 }
 
@@ -95,8 +97,8 @@ async fn create_key(cx: Cx) -> Result<Response> {
     if wanted.tier == Tier::Demo {
         return Err(Error::bad_request("`tier` must not be `demo`: the demo key comes from the setting `demo_key`."));
     }
-    if wanted.label.chars().count() > 500 {
-        return Err(Error::bad_request("`label` must be at most 500 characters."));
+    if wanted.label.chars().count() > MAX_LABEL {
+        return Err(Error::bad_request(format!("`label` must be at most {MAX_LABEL} characters.")));
     }
     Response::created(&create(&*cx.rt, wanted.tier, &wanted.label).await?)
 }

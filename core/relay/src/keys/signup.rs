@@ -17,13 +17,24 @@ pub const ROUTES: &[Route] = &[Route::post("/api-keys/signup", handler!(signup))
     .creates::<SignupResponse>()
     .summary("Get a free research key. It is shown once.")];
 
+/// Most bytes of a mail address (RFC 5321).
+const MAX_EMAIL: usize = 254;
+/// What a mail address looks like: something, `@`, and a host with a dot.
+const EMAIL_PATTERN: &str = "^[^@]+@[^.]*[.]";
+/// Most characters of the label of a key, and of what else a request says.
+pub const MAX_LABEL: usize = 500;
+
 /// A request for a key.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SignupRequest {
     /// The mail address at which the holder can be reached.
+    #[schemars(length(max = MAX_EMAIL), regex(pattern = EMAIL_PATTERN))]
     pub email: String,
+    #[schemars(length(max = MAX_LABEL))]
     pub name: Option<String>,
+    #[schemars(length(max = MAX_LABEL))]
     pub use_case: Option<String>,
+    #[schemars(length(max = MAX_LABEL))]
     pub organization: Option<String>,
 }
 
@@ -41,7 +52,7 @@ pub struct SignupResponse {
 
 async fn signup(cx: Cx) -> Result<Response> {
     let request: SignupRequest = cx.json()?;
-    let plausible = request.email.len() <= 254
+    let plausible = request.email.len() <= MAX_EMAIL
         && request.email.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains('.'));
     if !plausible {
         return Err(Error::bad_request("`email` must be an address such as name@example.org."));
@@ -49,8 +60,8 @@ async fn signup(cx: Cx) -> Result<Response> {
     for (field, text) in
         [("name", &request.name), ("use_case", &request.use_case), ("organization", &request.organization)]
     {
-        if text.as_ref().is_some_and(|text| text.chars().count() > 500) {
-            return Err(Error::bad_request(format!("`{field}` must be at most 500 characters.")));
+        if text.as_ref().is_some_and(|text| text.chars().count() > MAX_LABEL) {
+            return Err(Error::bad_request(format!("`{field}` must be at most {MAX_LABEL} characters.")));
         }
     }
     Response::created(&create(&*cx.rt, Tier::Research, &request.email).await?)

@@ -17,6 +17,7 @@ use engine::actor::{ActorId, Kind};
 use engine::http::{Cx, Response, Route, handler};
 use engine::runtime;
 use engine::runtime::Runtime;
+use engine::web::ADDRESS_PATTERN;
 
 pub const ROUTES: &[Route] = &[
     Route::post("/v1/agent/webhooks", handler!(create))
@@ -60,6 +61,7 @@ const MAX_URL: usize = 2_048;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct WebhookRequest {
     /// https, port 443 or 8443, a host of the open Internet; at most 2048 bytes.
+    #[schemars(length(max = MAX_URL), regex(pattern = ADDRESS_PATTERN))]
     pub webhook_url: String,
     /// Any of `message` (the default), `hire.created`, `hire.claimed`, `receipt.disputed` and `transfer.settled`.
     #[schemars(length(min = 1), inner(regex(pattern = "^[a-z]+([.][a-z]+)?$")))]

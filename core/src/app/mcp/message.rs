@@ -38,6 +38,7 @@ pub enum Id {
 #[allow(dead_code)]
 pub struct Received {
     /// `2.0`.
+    #[schemars(regex(pattern = "^2[.]0$"))]
     jsonrpc: String,
     /// Absent in a notification, which is answered with 202 and no body.
     id: Option<Id>,

@@ -73,4 +73,6 @@ pub use generate::generate;
 pub use operation::name as operation_id;
 
 #[cfg(test)]
+mod forms;
+#[cfg(test)]
 mod tests;

@@ -106,52 +106,6 @@ mod tests {
         }
     }
 
-    /// Texts without a form, by the name of the parameter, each with the reason.
-    const FREE: &[(&str, &str)] = &[
-        ("account", "The account, or a whole key as it was found."),
-        ("actor", "What an answer gave; the dump goes on after it."),
-        ("after", "The account after which the list of keys goes on, whether it still exists or not."),
-        ("agent", "Nobody else is an author: other texts find nothing."),
-        ("capability", "Any text; what nobody has finds nothing."),
-        ("claim_type", "Any text; what nobody claimed finds nothing."),
-        ("content_type", "Any text of the sender."),
-        ("did", "The ledger's lists are empty for what is nobody's DID, and so are pins."),
-        ("domain", "Addresses, names of hosts in every script, and names of services."),
-        ("from", "Nobody else has sent anything: other texts find nothing."),
-        ("list", "What it may be depends on the kind of the import."),
-        ("message_type", "Any text of the sender."),
-        ("model", "The models of this deployment have the names that it gave them."),
-        ("name", "Names of sources and of capabilities."),
-        ("peer", "Its id, or its address."),
-        ("period", "Ignored."),
-        ("platform", "A slug, or another name of a platform, also of those that a list of targets brings."),
-        ("provider_did", "Any text; who offers nothing has no offers."),
-        ("q", "Words of people."),
-        ("query", "Words of people."),
-        ("row", "What an answer gave, in base64."),
-        ("service", "Names of services, addresses, and names of hosts in every script."),
-        ("target", "Addresses, names of hosts in every script, and names of services."),
-        ("thread_id", "Any text of the sender."),
-        ("topic", "Any text; what no channel and no incident is about finds nothing."),
-        ("type", "Any text; what nobody claimed finds nothing."),
-    ];
-
-    #[test]
-    fn every_text_says_its_form_or_has_a_reason_why_not() {
-        let mut seen = std::collections::BTreeSet::new();
-        for route in crate::app::PROGRAM.interface() {
-            for parameter in all(route) {
-                let schema = &parameter["schema"];
-                let says = ["enum", "pattern", "format", "maxLength"].iter().any(|word| schema.get(word).is_some());
-                if schema["type"] == "string" && !says {
-                    seen.insert(parameter["name"].as_str().unwrap().to_owned());
-                }
-            }
-        }
-        let reasons = FREE.iter().map(|(name, _)| (*name).to_owned()).collect();
-        assert_eq!(seen, reasons);
-    }
-
     #[test]
     fn examples_and_defaults_are_what_the_schema_allows() {
         for param in crate::app::PROGRAM.interface().flat_map(|route| route.params) {

@@ -10,12 +10,13 @@ use super::answer::{AnswerBody, StatusCounts, SubjectQuestion, license};
 use super::input;
 use super::leads::{self, Leads};
 use crate::analytics::tabular::{self, Tabular};
-use crate::country::{Detection, ListedBlock, ListedBlocks, ListedHere, ReadSummary, State, Verdicts};
+use crate::country::{Detection, ListedBlock, ListedBlocks, ListedHere, MAX_SUBJECTS, ReadSummary, State, Verdicts};
 use crate::world::{self, CountrySummary, Glance, SurveyOf, Surveyed, TargetSummary};
 use crate::{Error, Result, Timestamp, country, reference};
 use engine::http::{COUNTRY_PATTERN, Cx, Response};
 use engine::number::round;
 use engine::runtime;
+use engine::time::known_time_pattern;
 use facts::starter::Country;
 use facts::subject::Subject;
 use facts::subject::is_role;
@@ -73,10 +74,11 @@ pub async fn check(cx: Cx) -> Result<Response> {
 #[schemars(rename = "AccessibilityBatchRequest")]
 pub struct BatchRequest {
     /// At most 50; duplicates are answered once.
-    #[schemars(required, length(min = 1, max = 50))]
+    #[schemars(required, length(min = 1, max = MAX_SUBJECTS), inner(length(min = 1)))]
     domains: Option<Vec<String>>,
     #[schemars(required, regex(pattern = COUNTRY_PATTERN))]
     country: Option<String>,
+    #[schemars(regex(pattern = known_time_pattern()))]
     as_of: Option<String>,
 }
 

@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::answer::{AnswerBody, StatusCounts, SubjectQuestion, license};
 use super::input;
 use super::leads::{self, IncidentLead, Leads, PlatformLead};
-use crate::country::{AttestationEvidence, Detection, NetworkAnswer, RoleAnswer, State, sentence};
+use crate::country::{AttestationEvidence, Detection, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, sentence};
 use crate::{Result, reference};
 use engine::http::{COUNTRY_PATTERN, Caller, Cx, Response};
 use engine::number::round;
+use engine::time::known_time_pattern;
 use facts::sentence::{self, Sentences};
 use facts::verdict::constants::INTERVAL;
 
@@ -25,6 +26,7 @@ pub struct DetectRequest {
     #[serde(rename = "includeISPs")]
     include_isps: Option<bool>,
     /// ISO 8601 time: what is known today about the world up to then.
+    #[schemars(regex(pattern = known_time_pattern()))]
     as_of: Option<String>,
     /// Adds rules, weights, votes and witnesses.
     explain: Option<bool>,
@@ -165,8 +167,9 @@ pub struct BatchRequest {
     #[schemars(required, regex(pattern = COUNTRY_PATTERN))]
     country: Option<String>,
     /// At most 50; duplicates are answered once.
-    #[schemars(required, length(min = 1, max = 50))]
+    #[schemars(required, length(min = 1, max = MAX_SUBJECTS), inner(length(min = 1)))]
     targets: Option<Vec<String>>,
+    #[schemars(regex(pattern = known_time_pattern()))]
     as_of: Option<String>,
 }
 

@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::{self, asn, domain, line, link, prose, share, sorted, subject, time};
+use super::check::{
+    self, ASN_PATTERN, LINK_PATTERN, MAX_LINK, METHOD_PATTERN, asn, domain, line, link, prose, share, sorted, subject,
+    time,
+};
 use super::detail::find;
 use crate::country::routes::input;
 use crate::incidents::body::IncidentBody;
@@ -11,13 +14,23 @@ use crate::incidents::model::{
     AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, ONGOING, Overrides, Severity, Status,
 };
 use crate::incidents::operate::{Create, Deed, Field, OperateIncident, Versions};
-use crate::incidents::{Unknown, actor, text};
+use crate::incidents::{INCIDENT_ID, Unknown, actor, text};
 use crate::{Error, Result, Timestamp};
-use engine::http::{COUNTRY_PATTERN, Cx, Response};
+use engine::http::{COUNTRY_PATTERN, Cx, LINE, PROSE, Response};
 use engine::runtime;
+use engine::time::known_time_pattern;
 use facts::licence;
 use facts::reported::AHEAD;
 use facts::starter::Platform;
+
+/// Most characters of a title, an area and an occasion.
+const MAX_TITLE: usize = 200;
+/// Most characters of a description, and of the reason of a change.
+const MAX_DESCRIPTION: usize = 4_000;
+const MAX_REASON: usize = 1_000;
+/// Most characters of a word such as the id of a source, and of what a source calls a record.
+const MAX_WORD: usize = 64;
+const MAX_REF: usize = 500;
 
 /// A new incident.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -28,10 +41,14 @@ pub struct NewIncident {
     #[schemars(regex(pattern = COUNTRY_PATTERN))]
     pub country: String,
     /// A platform, a domain, or `internet`.
+    #[schemars(length(min = 1))]
     pub subject: String,
     /// The reason for making it, kept with the version.
+    #[schemars(length(min = 1, max = MAX_REASON), regex(pattern = PROSE))]
     pub reason: String,
+    #[schemars(length(max = MAX_TITLE), regex(pattern = LINE))]
     pub title: Option<String>,
+    #[schemars(length(max = MAX_DESCRIPTION), regex(pattern = PROSE))]
     pub description: Option<String>,
     /// Default `censorship`.
     #[serde(rename = "type")]
@@ -44,18 +61,27 @@ pub struct NewIncident {
     #[schemars(range(min = 0, max = 1))]
     pub confidence: Option<f64>,
     /// ISO 8601.
+    #[schemars(regex(pattern = known_time_pattern()))]
     pub start: String,
     /// ISO 8601. A bare date stands for the end of that day.
+    #[schemars(regex(pattern = known_time_pattern()))]
     pub end: Option<String>,
+    #[schemars(inner(length(min = 1)))]
     pub services: Vec<String>,
+    #[schemars(inner(length(min = 1)))]
     pub domains: Vec<String>,
     /// `AS64496` or `64496`.
+    #[schemars(inner(regex(pattern = ASN_PATTERN)))]
     pub asns: Vec<String>,
     /// Names as in measurements: `dns-poison`, `tls-reset`, `blockpage`, `throttling` ...
+    #[schemars(inner(regex(pattern = METHOD_PATTERN)))]
     pub methods: Vec<String>,
+    #[schemars(inner(length(max = MAX_TITLE), regex(pattern = LINE)))]
     pub areas: Vec<String>,
+    #[schemars(length(max = MAX_TITLE), regex(pattern = LINE))]
     pub occasion: Option<String>,
     /// At most 50.
+    #[schemars(length(max = MAX_EVIDENCE))]
     pub evidence: Vec<NewEvidence>,
 }
 
@@ -64,24 +90,34 @@ pub struct NewIncident {
 #[serde(deny_unknown_fields, default)]
 pub struct NewEvidence {
     /// The source, such as `ooni`, in lower case.
+    #[schemars(length(min = 1, max = MAX_WORD), regex(pattern = LINE))]
     pub source: String,
     /// `measurement`, `outage`, `shutdown`, `block` or `report` (default).
+    #[schemars(regex(pattern = "^(measurement|outage|shutdown|block|report)$"))]
     pub kind: Option<String>,
+    #[schemars(length(max = MAX_WORD), regex(pattern = LINE))]
     pub signal_type: Option<String>,
     /// The record within its source. The default is the permalink.
+    #[schemars(length(max = MAX_REF), regex(pattern = LINE))]
     pub source_ref: Option<String>,
     /// https address of the record itself.
+    #[schemars(length(max = MAX_LINK), regex(pattern = LINK_PATTERN))]
     pub permalink: Option<String>,
     /// https address of the context.
+    #[schemars(length(max = MAX_LINK), regex(pattern = LINK_PATTERN))]
     pub source_url: Option<String>,
     /// ISO 8601.
+    #[schemars(regex(pattern = known_time_pattern()))]
     pub observed_at: String,
     /// 0 to 1; default 0.5.
     #[schemars(range(min = 0, max = 1))]
     pub confidence: Option<f64>,
+    #[schemars(length(min = 1))]
     pub domain: Option<String>,
+    #[schemars(regex(pattern = ASN_PATTERN))]
     pub asn: Option<String>,
     /// SPDX identifier of the licence that the source gives. It may be absent for sources that are imported.
+    #[schemars(length(max = MAX_WORD), regex(pattern = LINE))]
     pub license: Option<String>,
 }
 
@@ -90,8 +126,8 @@ pub async fn create(cx: Cx) -> Result<Response> {
     let unknown = |code: String| Error::bad_request(format!("{code} is not an ISO 3166-1 country code."));
     let country = input::country(&wanted.country)?.map_err(unknown)?.code.to_owned();
     let overrides = Overrides {
-        title: line("title", wanted.title.as_deref(), 200)?,
-        description: prose("description", wanted.description.as_deref(), 4_000)?,
+        title: line("title", wanted.title.as_deref(), MAX_TITLE)?,
+        description: prose("description", wanted.description.as_deref(), MAX_DESCRIPTION)?,
         ..Overrides::default()
     };
     let (by, reason) = who(&cx, &wanted.reason)?;
@@ -169,7 +205,7 @@ async fn draft(cx: &Cx, mut wanted: NewIncident) -> Result<Draft> {
         _ => Severity::Medium,
     };
     let list = |name: &str, texts: &[String]| -> Result<Vec<String>> {
-        let lines = texts.iter().map(|text| line(name, Some(text), 200)).collect::<Result<Vec<_>>>()?;
+        let lines = texts.iter().map(|text| line(name, Some(text), MAX_TITLE)).collect::<Result<Vec<_>>>()?;
         Ok(lines.into_iter().flatten().take(50).collect())
     };
     Ok(Draft {
@@ -191,7 +227,7 @@ async fn draft(cx: &Cx, mut wanted: NewIncident) -> Result<Draft> {
         weight: 0.0,
         methods: check::methods(&wanted.methods)?,
         areas: list("areas", &wanted.areas)?,
-        occasion: line("occasion", wanted.occasion.as_deref(), 200)?,
+        occasion: line("occasion", wanted.occasion.as_deref(), MAX_TITLE)?,
         pattern: None,
         schedule: None,
         declared: None,
@@ -209,7 +245,7 @@ async fn draft(cx: &Cx, mut wanted: NewIncident) -> Result<Draft> {
 }
 
 fn evidence_row(cx: &Cx, row: NewEvidence, subject: &str) -> Result<EvidenceRow> {
-    let source = line("source", Some(&row.source), 64)?.unwrap_or_default().to_lowercase();
+    let source = line("source", Some(&row.source), MAX_WORD)?.unwrap_or_default().to_lowercase();
     if source.is_empty() {
         return Err(Error::bad_request("Each row of `evidence` needs a `source`."));
     }
@@ -219,14 +255,14 @@ fn evidence_row(cx: &Cx, row: NewEvidence, subject: &str) -> Result<EvidenceRow>
         return Err(Error::bad_request(format!("`kind` must be one of {}.", KINDS.join(", "))));
     }
     let permalink = link("permalink", row.permalink)?;
-    let source_ref = line("source_ref", row.source_ref.as_deref(), 500)?.or_else(|| permalink.clone());
+    let source_ref = line("source_ref", row.source_ref.as_deref(), MAX_REF)?.or_else(|| permalink.clone());
     let source_ref = source_ref
         .ok_or_else(|| Error::bad_request("Each row of `evidence` needs a `source_ref` or a `permalink`."))?;
     let imported = facts::source::Source::ALL.into_iter().find(|known| known.id() == source);
     let licence = imported.map(|source| source.licence_under(&cx.rt.environment().settings).to_owned()).or(line(
         "license",
         row.license.as_deref(),
-        64,
+        MAX_WORD,
     )?);
     let licence = licence
         .ok_or_else(|| Error::bad_request(format!("Evidence of {source} needs a `license`, such as CC-BY-4.0.")))?;
@@ -235,7 +271,7 @@ fn evidence_row(cx: &Cx, row: NewEvidence, subject: &str) -> Result<EvidenceRow>
     Ok(EvidenceRow {
         id: EvidenceRow::id_of(&source, &source_ref, domain.as_deref().unwrap_or(subject)),
         kind,
-        signal_type: line("signal_type", row.signal_type.as_deref(), 64)?,
+        signal_type: line("signal_type", row.signal_type.as_deref(), MAX_WORD)?,
         source_ref,
         permalink,
         source_url: link("source_url", row.source_url)?,
@@ -249,6 +285,11 @@ fn evidence_row(cx: &Cx, row: NewEvidence, subject: &str) -> Result<EvidenceRow>
     })
 }
 
+/// A time from 1970 on, or `ongoing`.
+fn end_pattern() -> String {
+    format!("{}|^[Oo][Nn][Gg][Oo][Ii][Nn][Gg]$", known_time_pattern())
+}
+
 /// Changes to an incident. Absent members stay as they are.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -256,13 +297,16 @@ fn evidence_row(cx: &Cx, row: NewEvidence, subject: &str) -> Result<EvidenceRow>
 #[schemars(extend("required" = ["reason"], "minProperties" = 2))]
 pub struct Amendment {
     /// The reason, kept with the version.
+    #[schemars(length(min = 1, max = MAX_REASON), regex(pattern = PROSE))]
     pub reason: String,
     /// Refuses the change (409) when the incident has another version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_TITLE), regex(pattern = LINE))]
     pub title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_DESCRIPTION), regex(pattern = PROSE))]
     pub description: Option<String>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<IncidentType>,
@@ -276,10 +320,12 @@ pub struct Amendment {
     pub confidence: Option<f64>,
     /// ISO 8601.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = known_time_pattern()))]
     pub start: Option<String>,
     /// ISO 8601, where a bare date stands for the end of that day. Or `ongoing`: the incident goes on, whatever the
     /// data say.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = end_pattern()))]
     pub end: Option<String>,
 }
 
@@ -293,8 +339,8 @@ pub async fn amend(cx: Cx) -> Result<Response> {
     }
     let wanted: Amendment = cx.json()?;
     let patch = Overrides {
-        title: line("title", wanted.title.as_deref(), 200)?,
-        description: prose("description", wanted.description.as_deref(), 4_000)?,
+        title: line("title", wanted.title.as_deref(), MAX_TITLE)?,
+        description: prose("description", wanted.description.as_deref(), MAX_DESCRIPTION)?,
         kind: wanted.kind,
         severity: wanted.severity,
         status: wanted.status,
@@ -320,7 +366,7 @@ pub async fn amend(cx: Cx) -> Result<Response> {
 #[schemars(extend("required" = ["reason"]))]
 pub struct Restoration {
     /// The reason, kept with the version.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = MAX_REASON), regex(pattern = PROSE))]
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
@@ -339,12 +385,12 @@ pub async fn restore(cx: Cx) -> Result<Response> {
 #[schemars(extend("required" = ["reason", "into"]))]
 pub struct Merging {
     /// The reason, kept with the version.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = MAX_REASON), regex(pattern = PROSE))]
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     /// Either of the two ids of an incident in the same country.
-    #[schemars(length(min = 1))]
+    #[schemars(regex(pattern = INCIDENT_ID))]
     pub into: String,
 }
 
@@ -362,7 +408,7 @@ pub async fn merge(cx: Cx) -> Result<Response> {
 #[schemars(extend("required" = ["reason"]))]
 pub struct Retraction {
     /// The reason, which is public.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = MAX_REASON), regex(pattern = PROSE))]
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
@@ -416,7 +462,7 @@ pub async fn versions(cx: Cx) -> Result<Response> {
 
 /// Id of the operator's key, and the reason, which is required.
 fn who(cx: &Cx, reason: &str) -> Result<(String, String)> {
-    let reason = prose("reason", Some(reason), 1_000)?;
+    let reason = prose("reason", Some(reason), MAX_REASON)?;
     let reason = reason.ok_or_else(|| Error::bad_request("`reason` is required: it is kept with the version."))?;
     Ok((cx.rt.environment().secrets.admin_key_id(), reason))
 }

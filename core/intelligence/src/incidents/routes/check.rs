@@ -40,12 +40,19 @@ pub fn domain(text: &str) -> Result<String> {
     Ok(subject.name)
 }
 
+/// What [`asn`] reads: a number of 32 bits that is not 0.
+pub const ASN_PATTERN: &str = "^[Aa]*[Ss]*0*([1-9][0-9]{0,8}|[1-3][0-9]{9}|4[01][0-9]{8}|42[0-8][0-9]{7}|429[0-3][0-9]{6}|\
+    4294[0-8][0-9]{5}|42949[0-5][0-9]{4}|429496[0-6][0-9]{3}|4294967[01][0-9]{2}|42949672[0-8][0-9]|429496729[0-5])$";
+
 /// Reads `AS64496` or `64496`.
 pub fn asn(text: &str) -> Result<u32> {
     let digits = text.trim().trim_start_matches(['A', 'a']).trim_start_matches(['S', 's']);
     let number = digits.parse().ok().filter(|asn| *asn > 0 && digits.bytes().all(|byte| byte.is_ascii_digit()));
     number.ok_or_else(|| Error::bad_request(format!("{text:?} is not an AS number such as AS64496.")))
 }
+
+/// What the names of methods look like, in any case.
+pub const METHOD_PATTERN: &str = "^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$";
 
 /// Reads methods under the names that measurements use.
 pub fn methods(texts: &[String]) -> Result<Vec<String>> {
@@ -117,13 +124,81 @@ pub fn prose(name: &str, text: Option<&str>, most: usize) -> Result<Option<Strin
     Ok(Some(text))
 }
 
+/// Most characters of an address.
+pub const MAX_LINK: usize = 2_000;
+/// What [`link`] reads.
+pub const LINK_PATTERN: &str = r"^(https://[!$-.0-;=A-\[\]-_a-~]*[.][!$-.0-;=A-\[\]-_a-~]*([/?#][!#-;=?-_a-~]*)?)?$";
+
 /// Reads an https address without user info.
 pub fn link(name: &str, text: Option<String>) -> Result<Option<String>> {
-    let Some(text) = line(name, text.as_deref(), 2_000)? else { return Ok(None) };
+    let Some(text) = line(name, text.as_deref(), MAX_LINK)? else { return Ok(None) };
     let host = text.strip_prefix("https://").map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
     let plain = |host: &str| host.contains('.') && !host.contains(['@', '\\']);
     if host.is_some_and(plain) && text.is_ascii() && !text.contains([' ', '"', '<', '>', '`']) {
         return Ok(Some(text));
     }
     Err(Error::bad_request(format!("`{name}` must be an https address without user info.")))
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::http::{LINE, PROSE};
+
+    use super::*;
+
+    fn fits(pattern: &str, text: &str) -> bool {
+        regex_lite::Regex::new(pattern).unwrap().is_match(text)
+    }
+
+    #[test]
+    fn patterns_take_what_is_read_and_no_more() {
+        for text in [
+            "1",
+            "AS64496",
+            "as1",
+            "A1",
+            "AAS007",
+            "4294967295",
+            "4294967296",
+            "0",
+            "AS0",
+            "SA1",
+            "1A",
+            "",
+            "-1",
+            "+1",
+            "AS 1",
+        ] {
+            assert_eq!(fits(ASN_PATTERN, text), asn(text).is_ok(), "{text:?}");
+        }
+        for text in [
+            "",
+            "https://example.org",
+            "https://example.org/a?b=@#c",
+            "https://a.b:1/~[x]^|",
+            "https://localhost",
+            "https://user@example.org",
+            "http://example.org",
+            "https://example.org/a b",
+            "https://example.org/<a>",
+            "https://example.org/\u{e4}",
+            "https://example.org?a`",
+            "https://a\\.org",
+        ] {
+            assert_eq!(fits(LINK_PATTERN, text), link("url", Some(text.to_owned())).is_ok(), "{text:?}");
+        }
+        for technique in Technique::ALL {
+            assert!(fits(METHOD_PATTERN, technique.method()), "{}", technique.method());
+        }
+        for (text, line_fits, prose_fits) in [
+            ("a b", true, true),
+            ("a\nb", false, true),
+            ("a\r\nb", false, true),
+            ("a\rb", false, false),
+            ("a\u{85}b", false, false),
+        ] {
+            assert_eq!((fits(LINE, text), line("a", Some(text), 9).is_ok()), (line_fits, line_fits), "{text:?}");
+            assert_eq!((fits(PROSE, text), prose("a", Some(text), 9).is_ok()), (prose_fits, prose_fits), "{text:?}");
+        }
+    }
 }

@@ -3,12 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::{line, link, prose};
+use super::check::{LINK_PATTERN, MAX_LINK, line, link, prose};
 use crate::incidents::actor;
 use crate::incidents::disputes::{Dispute, Disputes, File, Resolve};
 use crate::{Error, Result, Timestamp};
-use engine::http::{Cx, Response};
+use engine::http::{Cx, LINE, PROSE, Response};
 use engine::runtime;
+
+/// Most characters of how somebody can be reached, and of a note.
+const MAX_CONTACT: usize = 200;
+const MAX_NOTE: usize = 1_000;
 
 /// An objection to an incident.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -19,8 +23,10 @@ pub struct NewDispute {
     #[schemars(length(min = 10, max = 4000))]
     pub reason: String,
     /// https address of what the objection rests on.
+    #[schemars(length(max = MAX_LINK), regex(pattern = LINK_PATTERN))]
     pub evidence_url: Option<String>,
     /// How operators can reach you, if you like; at most 200 characters. Nobody else sees it.
+    #[schemars(length(max = MAX_CONTACT), regex(pattern = LINE))]
     pub contact: Option<String>,
 }
 
@@ -46,7 +52,7 @@ pub async fn file(cx: Cx) -> Result<Response> {
         incident: cx.path("id")?.to_owned(),
         reason,
         evidence_url: link("evidence_url", wanted.evidence_url)?,
-        contact: line("contact", wanted.contact.as_deref(), 200)?,
+        contact: line("contact", wanted.contact.as_deref(), MAX_CONTACT)?,
     };
     let dispute = runtime::call(&*cx.rt, actor().name, &file).await?;
     Response::created(&Received {
@@ -143,6 +149,7 @@ pub struct Decision {
     pub outcome: Ruling,
     /// At most 1,000 characters.
     #[serde(default)]
+    #[schemars(length(max = MAX_NOTE), regex(pattern = PROSE))]
     pub note: Option<String>,
 }
 
@@ -159,7 +166,7 @@ pub async fn resolve(cx: Cx) -> Result<Response> {
         id: cx.path("id")?.to_ascii_lowercase(),
         by: cx.rt.environment().secrets.admin_key_id(),
         accepted: decision.outcome == Ruling::Accepted,
-        note: prose("note", decision.note.as_deref(), 1_000)?,
+        note: prose("note", decision.note.as_deref(), MAX_NOTE)?,
     };
     let dispute = runtime::call(&*cx.rt, actor().name, &resolve).await?;
     Response::json(&DisputeBody::from(dispute))

@@ -43,6 +43,7 @@ pub struct SimilarRequest {
     #[schemars(regex(pattern = COUNTRY_PATTERN))]
     pub country: Option<String>,
     /// `censorship`, `disruption` or `mixed`.
+    #[schemars(with = "Option<IncidentType>")]
     pub incident_type: Option<String>,
     /// 0 to 1.
     #[schemars(range(min = 0, max = 1))]

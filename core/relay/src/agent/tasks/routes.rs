@@ -10,12 +10,13 @@ use super::{Priority, TaskHead, TaskStatus, unknown_task};
 use crate::agent::authentication::Calling;
 use crate::agent::mailbox::Local;
 use crate::agent::record::{self, Credentials, ReadPublic};
+use crate::agent::register::MAX_CAPABILITY;
 use crate::agent::send::{ATTEMPTS, local_of};
 use crate::agent::trust::ReadTrust;
 use crate::agent::{capabilities, consent, continuity, idempotency, wire};
 use crate::federation::find::check_here;
 use crate::{Error, Result};
-use crypto::encoding::{actor_id, encode_base64};
+use crypto::encoding::{BASE64_PATTERN, DID_PATTERN, actor_id, base64_pattern, encode_base64};
 use engine::http::{Cx, Param, Response, Route, handler};
 use engine::runtime;
 
@@ -72,14 +73,18 @@ const MAX_COMMENT: usize = 1_024;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct TaskRequest {
     /// DID of the assignee.
+    #[schemars(regex(pattern = DID_PATTERN))]
     pub to: String,
+    #[schemars(length(min = 1, max = MAX_CAPABILITY))]
     pub capability: Option<String>,
     /// Any JSON; a text that is not JSON is taken as a JSON string.
     #[schemars(with = "Option<serde_json::Value>")]
     pub input: Option<Box<RawValue>>,
     /// Base64 of a NaCl box of JSON text for the assignee.
+    #[schemars(length(min = 1), regex(pattern = BASE64_PATTERN))]
     pub encrypted_input: Option<String>,
     /// Base64 of 24 bytes.
+    #[schemars(regex(pattern = base64_pattern(24)))]
     pub input_nonce: Option<String>,
     /// Base64 of an Ed25519 signature over the JSON text; not checked here.
     pub input_signature: Option<String>,
@@ -104,8 +109,10 @@ pub struct TaskChange {
     #[schemars(with = "Option<serde_json::Value>")]
     pub result: Option<Box<RawValue>>,
     /// Base64 of a NaCl box of JSON text for the requester.
+    #[schemars(length(min = 1), regex(pattern = BASE64_PATTERN))]
     pub encrypted_output: Option<String>,
     /// Base64 of 24 bytes.
+    #[schemars(regex(pattern = base64_pattern(24)))]
     pub output_nonce: Option<String>,
     /// Base64 of an Ed25519 signature over the JSON text; not checked here.
     pub output_signature: Option<String>,
