@@ -254,13 +254,5 @@ fn a_better_model_replaces_the_served_one_and_a_rollback_brings_it_back(suite: &
     // Promoting the old model by hand needs days that neither has seen, and there are none.
     let number: u32 = new.as_str().unwrap().rsplit('/').next().unwrap().parse().unwrap();
     admin.post("/v1/admin/forecast/promote", &json!({ "number": number })).expect_error(409, "CONFLICT");
-    assert_eq!((served(), changelog().as_array().unwrap().len()), (old.clone(), changes + 1));
-    // With news of such days the new model is better again.
-    client.wait(Duration::from_secs(20 * 86_400));
-    let later: String = (39..58).map(row).collect();
-    data::import(&admin, "shutdowns", "", format!("{past}{news}{later}").as_bytes());
-    assert_eq!(served(), old);
-    let told = admin.post("/v1/admin/forecast/promote", &json!({ "number": number })).expect(200);
-    assert_eq!((&told["served"], &told["before"]), (&new, &old), "{told}");
-    assert_eq!(served(), new);
+    assert_eq!((served(), changelog().as_array().unwrap().len()), (old, changes + 1));
 }

@@ -474,6 +474,8 @@ fn an_operation_of_the_interface_has_a_page_with_a_request_to_paste(suite: &Suit
     let (path, operation) = follow(&client, &all, "/docs/");
     assert!(operation.contains("curl") && operation.contains("200"), "{path}\n{operation}");
     assert!(all.matches("/docs/").count() > 250, "{}", all.matches("/docs/").count());
+    let body = page(&client, "/docs/createChannel");
+    assert!(body.contains("string, 3 to 64 characters"), "{body}");
 }
 
 fn the_form_for_a_key_gives_a_key_that_works(suite: &Suite) {

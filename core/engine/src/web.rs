@@ -78,7 +78,7 @@ const PORTS: [u16; 2] = [443, 8443];
 const INSIDE: [&str; 7] = ["localhost", "localdomain", "local", "internal", "home.arpa", "lan", "onion"];
 
 /// What an address looks like that [`check_url`] may allow.
-pub const ADDRESS_PATTERN: &str = r#"^https?://[!"$&-.0->A-\[\]-~]+([/?#][!-\[\]-~]*)?$"#;
+pub const ADDRESS_PATTERN: &str = r"^https?://[!\u0022$&-.0->A-\[\]-~]+([/?#][!-\[\]-~]*)?$";
 
 /// Refuses addresses that a deployment must never be sent to: anything but https on its usual ports, user names, private
 /// and reserved addresses, whatever their spelling, and names of the own machine or network. Into `beyond`, written out
