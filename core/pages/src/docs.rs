@@ -55,7 +55,7 @@ struct OperationPage {
 impl OperationPage {
     /// Whether a parameter or a member is marked as required.
     fn requires(&self) -> bool {
-        self.parameters.iter().chain(&self.members).any(|parameter| parameter.required)
+        self.parameters.iter().any(|parameter| parameter.required) || self.members.iter().any(|member| member.required)
     }
 }
 
