@@ -203,6 +203,7 @@ fn parse_type<'a>(name: &str, item: Head, body: impl Iterator<Item = &'a str>, i
         }
         let rename = value_of(&serde, "rename");
         let rest = serde.replace(&format!("rename = \"{}\"", rename.unwrap_or_default()), "");
+        let rest = rest.replace("skip_serializing_if = \"Option::is_none\"", "");
         let may_miss = rest.contains("default");
         assert!(rest.replace("default", "").trim_matches([',', ' ']).is_empty(), "{name}.{member}: {serde}");
         let name = rename.map_or_else(|| renamed(member, rule), str::to_owned);

@@ -245,24 +245,24 @@ pub struct AggregationRow {
     pub counts: AggregationCounts,
     /// `dns`, `tcp_ip`, `tls`, `http-failure`, `http-diff`; `unknown` if nothing tells how it is blocked, empty if it is
     /// not blocked.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocking_type: Option<String>,
     /// Empty if no list has the domain.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category_code: Option<String>,
     /// A domain, or a role of a service such as `telegram/pool`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// The beginning of a span of the grain: a day, or an hour such as `2023-11-08T11:00:00Z`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measurement_start_day: Option<String>,
     /// 0 if the network is withheld.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_asn: Option<i64>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_cc: Option<String>,
     /// Empty if nothing tells it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_name: Option<String>,
 }
 

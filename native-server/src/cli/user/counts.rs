@@ -84,9 +84,9 @@ fn in_flags(mut error: Error) -> Error {
 
 fn table(wanted: &Aggregate, answer: &Aggregation) -> Result<(), Failure> {
     let form = wanted.ask.form;
-    let rows = match answer.result.clone() {
+    // A table looks cells up by the names of the interface.
+    let rows = match serde_json::to_value(&answer.result).unwrap_or_default() {
         Value::Array(rows) => rows,
-        Value::Null => Vec::new(),
         one => vec![one],
     };
     let axes = wanted.by.iter().filter_map(|name| AXES.iter().find(|(axis, _)| axis == name));
