@@ -351,7 +351,10 @@ impl Thread {
             None => answer(true),
             Some(front) => {
                 // Whoever is not answered learns that the writer gave up.
-                if let Err(fault) = front.fold(Box::new(answer)) {
+                // While the store fails, its reason was told when that began, and it is asked every few seconds.
+                if let Err(fault) = front.fold(Box::new(answer))
+                    && self.store.condition().failing().is_none()
+                {
                     log::error!("the tree does not get what is in the journal: {}", fault.reason());
                 }
             }
