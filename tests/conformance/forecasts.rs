@@ -247,7 +247,11 @@ fn every_promotion_is_in_the_changelog_and_nothing_is_promoted_without_news(suit
     let told = client.admin().send("POST", "/v1/admin/forecast/train", None, b"").expect(200);
     assert_eq!(told["served"], told["before"], "{told}");
     assert!(told["message"].as_str().unwrap().starts_with("Not promoted"), "{told}");
-    client.admin().post("/v1/admin/forecast/rollback", &json!({ "reason": "a test" })).expect_error(404, "NOT_FOUND");
+    let rollback = |reason: &str| client.admin().post("/v1/admin/forecast/rollback", &json!({ "reason": reason }));
+    rollback("a test").expect_error(404, "NOT_FOUND");
+    for reason in ["", " ", &"a".repeat(1_001)] {
+        rollback(reason).expect_error(400, "BAD_REQUEST");
+    }
     assert_eq!(client.get("/v1/atlas/changelog?limit=200&kind=score").expect(200)["entries"], json!([]));
 }
 

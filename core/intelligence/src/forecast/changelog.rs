@@ -289,14 +289,20 @@ pub struct RollbackRequest {
     /// Number of the model. If absent, it is the model before the served one.
     pub number: Option<u32>,
     /// Shown in the changelog.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = MAX_REASON))]
     pub reason: String,
 }
+
+/// Characters of a reason. Our choice, as for the reasons of changed incidents.
+const MAX_REASON: usize = 1_000;
 
 async fn rollback(cx: Cx) -> Result<Response> {
     let RollbackRequest { number, reason } = cx.json()?;
     if reason.trim().is_empty() {
         return Err(Error::bad_request("`reason` is required."));
+    }
+    if reason.chars().count() > MAX_REASON {
+        return Err(Error::bad_request(format!("`reason` must be at most {MAX_REASON} characters.")));
     }
     let asked = Rollback { number, reason };
     Response::uncached(&told(runtime::call(&*cx.rt, world::actor().name, &asked).await?))

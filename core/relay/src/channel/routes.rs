@@ -348,7 +348,8 @@ async fn own_role(cx: &Cx, actor: &str) -> Result<Option<Role>> {
 
 async fn create(cx: Cx) -> Result<Response> {
     let request: ChannelRequest = cx.json()?;
-    if !NAME.contains(&request.name.trim().chars().count()) {
+    let long_enough = request.name.trim().chars().count() >= *NAME.start();
+    if !long_enough || request.name.chars().count() > *NAME.end() {
         return Err(Error::bad_request("`name` must be 3 to 64 characters."));
     }
     let name = fold(request.name.trim());

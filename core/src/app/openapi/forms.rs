@@ -67,7 +67,6 @@ const FREE: &[(&str, &str)] = &[
     ("ResultRow.domain", "A row that cannot be read is counted, and refuses nothing."),
     ("ResultRow.targetUrl", "A row that cannot be read is counted, and refuses nothing."),
     ("ResultRow.timestamp", "A row that cannot be read is counted, and refuses nothing."),
-    ("RollbackRequest.reason", "Words of the operator."),
     ("RotateRequest.mlkem_public_key", "Not read where the service makes the keys."),
     ("RotateRequest.rotation_issued_at", "Not read without `rotation_signature`."),
     ("RotateRequest.rotation_nonce", "Not read without `rotation_signature`."),

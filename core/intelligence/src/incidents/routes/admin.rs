@@ -31,6 +31,7 @@ const MAX_REASON: usize = 1_000;
 /// Most characters of a word such as the id of a source, and of what a source calls a record.
 const MAX_WORD: usize = 64;
 const MAX_REF: usize = 500;
+const MAX_AREAS: usize = 50;
 
 /// A new incident.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -76,7 +77,8 @@ pub struct NewIncident {
     /// Names as in measurements: `dns-poison`, `tls-reset`, `blockpage`, `throttling` ...
     #[schemars(inner(regex(pattern = METHOD_PATTERN)))]
     pub methods: Vec<String>,
-    #[schemars(inner(length(max = MAX_TITLE), regex(pattern = LINE)))]
+    /// At most 50.
+    #[schemars(length(max = MAX_AREAS), inner(length(max = MAX_TITLE), regex(pattern = LINE)))]
     pub areas: Vec<String>,
     #[schemars(length(max = MAX_TITLE), regex(pattern = LINE))]
     pub occasion: Option<String>,
@@ -88,6 +90,7 @@ pub struct NewIncident {
 /// A piece of evidence of a new incident.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("required" = ["observed_at", "source"]))]
 pub struct NewEvidence {
     /// The source, such as `ooni`, in lower case.
     #[schemars(length(min = 1, max = MAX_WORD), regex(pattern = LINE))]
@@ -169,6 +172,14 @@ async fn affected(cx: &Cx, wanted: &NewIncident, subject: &str) -> Result<(Vec<S
     Ok((services, domains, networks))
 }
 
+fn areas(texts: &[String]) -> Result<Vec<String>> {
+    if texts.len() > MAX_AREAS {
+        return Err(Error::bad_request(format!("`areas` takes at most {MAX_AREAS} names.")));
+    }
+    let lines = texts.iter().map(|text| line("areas", Some(text), MAX_TITLE));
+    Ok(lines.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
 /// The evidence of a new incident by time, each row once.
 fn evidence_rows(cx: &Cx, rows: Vec<NewEvidence>, subject: &str) -> Result<Vec<EvidenceRow>> {
     if rows.len() > MAX_EVIDENCE {
@@ -204,10 +215,6 @@ async fn draft(cx: &Cx, mut wanted: NewIncident) -> Result<Draft> {
         (true, false, _) => Severity::High,
         _ => Severity::Medium,
     };
-    let list = |name: &str, texts: &[String]| -> Result<Vec<String>> {
-        let lines = texts.iter().map(|text| line(name, Some(text), MAX_TITLE)).collect::<Result<Vec<_>>>()?;
-        Ok(lines.into_iter().flatten().take(50).collect())
-    };
     Ok(Draft {
         kind: wanted.kind.unwrap_or(IncidentType::Censorship),
         severity: wanted.severity.unwrap_or(usual),
@@ -226,7 +233,7 @@ async fn draft(cx: &Cx, mut wanted: NewIncident) -> Result<Draft> {
         networks_tested: 0,
         weight: 0.0,
         methods: check::methods(&wanted.methods)?,
-        areas: list("areas", &wanted.areas)?,
+        areas: areas(&wanted.areas)?,
         occasion: line("occasion", wanted.occasion.as_deref(), MAX_TITLE)?,
         pattern: None,
         schedule: None,

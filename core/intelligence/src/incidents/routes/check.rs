@@ -103,25 +103,24 @@ pub fn share(name: &str, value: Option<f64>) -> Result<Option<f64>> {
 
 /// Reads one line of text without control characters. It is trimmed; `None` when empty.
 pub fn line(name: &str, text: Option<&str>, most: usize) -> Result<Option<String>> {
-    let text = prose(name, text, most)?;
-    match text {
-        Some(text) if text.contains(['\n', '\t']) => Err(Error::bad_request(format!("`{name}` must be one line."))),
-        text => Ok(text),
+    if text.is_some_and(|text| text.contains(['\n', '\t'])) {
+        return Err(Error::bad_request(format!("`{name}` must be one line.")));
     }
+    prose(name, text, most)
 }
 
-/// Reads text that may have several lines.
+/// Reads text that may have several lines. It is checked as it was sent, so that the document of the interface can say
+/// the same bounds, and then trimmed.
 pub fn prose(name: &str, text: Option<&str>, most: usize) -> Result<Option<String>> {
-    let Some(text) = text.map(|text| text.trim().replace("\r\n", "\n")).filter(|text| !text.is_empty()) else {
-        return Ok(None);
-    };
+    let Some(text) = text else { return Ok(None) };
     if text.chars().count() > most {
         return Err(Error::bad_request(format!("`{name}` must be at most {most} characters.")));
     }
+    let text = text.replace("\r\n", "\n");
     if text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
         return Err(Error::bad_request(format!("`{name}` must be without control characters.")));
     }
-    Ok(Some(text))
+    Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
 /// Most characters of an address.
@@ -196,6 +195,9 @@ mod tests {
             ("a\r\nb", false, true),
             ("a\rb", false, false),
             ("a\u{85}b", false, false),
+            ("a\n", false, true),
+            ("\u{85}a", false, false),
+            (" a ", true, true),
         ] {
             assert_eq!((fits(LINE, text), line("a", Some(text), 9).is_ok()), (line_fits, line_fits), "{text:?}");
             assert_eq!((fits(PROSE, text), prose("a", Some(text), 9).is_ok()), (prose_fits, prose_fits), "{text:?}");
