@@ -350,8 +350,8 @@ impl Thread {
         match &mut self.front {
             None => answer(true),
             Some(front) => {
-                // Whoever is not answered learns that the writer gave up.
-                // While the store fails, its reason was told when that began, and it is asked every few seconds.
+                // Whoever is not answered learns that the writer gave up. The log has the reason since the store began to
+                // fail, and this is asked every few seconds.
                 if let Err(fault) = front.fold(Box::new(answer))
                     && self.store.condition().failing().is_none()
                 {

@@ -10,7 +10,7 @@ use facts::source::Source;
 /// How long something is taken to go on after its source last said so, in microseconds. A table is updated within
 /// months, and what machines watch within hours (the second number is our choice).
 pub const REPORT_STANDS: i64 = 90 * DAY;
-pub const WATCH_STANDS: i64 = 7 * DAY;
+const WATCH_STANDS: i64 = 7 * DAY;
 
 /// Sources that report what goes on anew within hours.
 const WATCHES: [Source; 2] = [Source::Ioda, Source::Radar];

@@ -37,12 +37,10 @@ fn tense(incident: &Incident) -> &'static str {
     }
 }
 
-/// A suspicion keeps its status, but after so long nobody can say that what was suspected goes on.
-const SILENCE: i64 = REPORT_STANDS;
-
 fn is_over(incident: &Incident) -> bool {
+    // A suspicion keeps its status, but after so long nobody can say that what was suspected goes on.
     let last = incident.last_confirmed().filter(|_| incident.is_end_unknown());
-    let silent = last.is_some_and(|last| last.plus(SILENCE) <= incident.updated);
+    let silent = last.is_some_and(|last| last.plus(REPORT_STANDS) <= incident.updated);
     let ended = incident.known_end().is_some_and(|end| end <= incident.updated);
     incident.status() == Status::Resolved || ended || silent
 }

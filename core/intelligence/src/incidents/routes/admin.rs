@@ -33,6 +33,13 @@ const MAX_WORD: usize = 64;
 const MAX_REF: usize = 500;
 const MAX_AREAS: usize = 50;
 
+/// The kinds of evidence that an operator may give.
+const KINDS: [&str; 5] = ["measurement", "outage", "shutdown", "block", "report"];
+
+fn kind_pattern() -> String {
+    format!("^({})$", KINDS.join("|"))
+}
+
 /// A new incident.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -96,7 +103,7 @@ pub struct NewEvidence {
     #[schemars(length(min = 1, max = MAX_WORD), regex(pattern = LINE))]
     pub source: String,
     /// `measurement`, `outage`, `shutdown`, `block` or `report` (default).
-    #[schemars(regex(pattern = "^(measurement|outage|shutdown|block|report)$"))]
+    #[schemars(regex(pattern = kind_pattern()))]
     pub kind: Option<String>,
     #[schemars(length(max = MAX_WORD), regex(pattern = LINE))]
     pub signal_type: Option<String>,
@@ -256,7 +263,6 @@ fn evidence_row(cx: &Cx, row: NewEvidence, subject: &str) -> Result<EvidenceRow>
     if source.is_empty() {
         return Err(Error::bad_request("Each row of `evidence` needs a `source`."));
     }
-    const KINDS: [&str; 5] = ["measurement", "outage", "shutdown", "block", "report"];
     let kind = row.kind.unwrap_or_else(|| "report".to_owned());
     if !KINDS.contains(&kind.as_str()) {
         return Err(Error::bad_request(format!("`kind` must be one of {}.", KINDS.join(", "))));
