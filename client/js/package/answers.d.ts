@@ -728,6 +728,8 @@ export interface Incident extends IncidentSummary {
 
 /** `GET /data/incidents` */
 export interface Incidents {
+  /** The time that was asked about; absent in answers about now. */
+  as_of?: string | null;
   /** Rows in this page. */
   count: number;
   /** `YYYY.MM.DD` of the newest change. */

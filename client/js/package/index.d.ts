@@ -160,6 +160,8 @@ export interface IncidentFilter {
   service?: string;
   since?: string;
   until?: string;
+  /** A time in the past: the incidents as they were then. It cannot stand beside `status`. */
+  asOf?: string;
   limit?: number;
   /** `next_offset` of the page before. */
   offset?: number;

@@ -39,8 +39,8 @@ Object.assign(Client.prototype, {
   countryPage(code, asOf) {
     return this.get(query(`/data/country/${encodeURIComponent(code)}`, { as_of: asOf }));
   },
-  incidents({ words, ...rest } = {}) {
-    return this.get(query('/data/incidents', { q: words, ...rest }));
+  incidents({ words, asOf, ...rest } = {}) {
+    return this.get(query('/data/incidents', { q: words, as_of: asOf, ...rest }));
   },
   incident(id) {
     return this.get(`/data/incidents/${encodeURIComponent(id)}`);

@@ -78,10 +78,11 @@ class Client:
         service: Optional[str] = None,
         since: Optional[str] = None,
         until: Optional[str] = None,
+        as_of: Optional[str] = None,
         limit: Optional[int] = None,
         offset: Optional[int] = None,
     ) -> Incidents:
-        """Incidents, newest first. `offset` is `next_offset` of the page before."""
+        """Incidents, newest first. `offset` is `next_offset` of the page before; `as_of` shows them as they were then."""
     async def incident(self, id: str) -> Incident:
         """One incident with everything that is known of it."""
     async def changed_incidents(self, since: str, limit: int = 200) -> Changes:

@@ -827,6 +827,9 @@ class Incident(IncidentSummary):
 class Incidents(TypedDict):
     """`GET /data/incidents`"""
 
+    # The time that was asked about; absent in answers about now.
+    as_of: Optional[str]
+
     # Rows in this page.
     count: int
 

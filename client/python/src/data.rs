@@ -30,7 +30,7 @@ impl Client {
 
     /// Incidents, newest first.
     #[pyo3(signature = (*, words=None, country=None, status=None, r#type=None, severity=None, domain=None, service=None,
-        since=None, until=None, limit=None, offset=None))]
+        since=None, until=None, as_of=None, limit=None, offset=None))]
     #[allow(clippy::too_many_arguments)]
     fn incidents<'py>(
         &self,
@@ -44,12 +44,25 @@ impl Client {
         service: Option<String>,
         since: Option<String>,
         until: Option<String>,
+        as_of: Option<String>,
         limit: Option<u32>,
         offset: Option<i64>,
     ) -> Awaitable<'py> {
         let kind = r#type;
-        let filter =
-            IncidentFilter { words, country, status, kind, severity, domain, service, since, until, limit, offset };
+        let filter = IncidentFilter {
+            words,
+            country,
+            status,
+            kind,
+            severity,
+            domain,
+            service,
+            since,
+            until,
+            as_of,
+            limit,
+            offset,
+        };
         self.ask(py, move |client| async move { client.incidents(&filter).await })
     }
 

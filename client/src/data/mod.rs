@@ -27,6 +27,8 @@ pub struct IncidentFilter {
     pub service: Option<String>,
     pub since: Option<String>,
     pub until: Option<String>,
+    /// A time in the past: the incidents as they were then. It cannot stand beside `status`.
+    pub as_of: Option<String>,
     pub limit: Option<u32>,
     /// `next_offset` of the page before.
     pub offset: Option<i64>,
@@ -77,8 +79,8 @@ impl Client {
         let call = call.query("type", filter.kind.as_deref()).query("severity", filter.severity.as_deref());
         let call = call.query("domain", filter.domain.as_deref());
         let call = call.query("service", filter.service.as_deref()).query("since", filter.since.as_deref());
-        let call = call.query("until", filter.until.as_deref()).query("limit", filter.limit);
-        call.query("offset", filter.offset).send().await
+        let call = call.query("until", filter.until.as_deref()).query("as_of", filter.as_of.as_deref());
+        call.query("limit", filter.limit).query("offset", filter.offset).send().await
     }
 
     /// One incident.

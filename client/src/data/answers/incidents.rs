@@ -8,6 +8,9 @@ use serde_json::Value;
 /// `GET /data/incidents`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Incidents {
+    /// The time that was asked about; absent in answers about now.
+    #[serde(default)]
+    pub as_of: Option<String>,
     /// Rows in this page.
     pub count: i64,
     /// `YYYY.MM.DD` of the newest change.
