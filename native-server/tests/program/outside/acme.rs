@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use heliograph::testing::Folder;
 use hickory_proto::op::{Message, MessageType};
 use hickory_proto::rr::rdata::A;
 use hickory_proto::rr::{RData, Record};
@@ -57,13 +58,12 @@ fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-#[test]
-fn an_authority_gives_a_certificate_and_the_next_start_has_it_at_once() {
-    let Some(pebble) = program("pebble", &["pebble"]) else { return };
-    let (folder, path, config) = with_config("acme", "");
+/// Pebble, the port that it listens on, and what it signs with. It looks for servers at port `here`.
+fn pebble(folder: &Folder, here: u16) -> Option<(Running, u16, CertificateDer<'static>)> {
+    let pebble = program("pebble", &["pebble"])?;
     let (own, key) = (folder.file("pebble.pem"), folder.file("pebble.key"));
     certificate("localhost", &own, &key);
-    let (port, management, here) = (free_port(), free_port(), free_port());
+    let (port, management) = (free_port(), free_port());
     let settings = serde_json::json!({ "pebble": {
         "listenAddress": format!("127.0.0.1:{port}"),
         "managementListenAddress": format!("127.0.0.1:{management}"),
@@ -76,11 +76,24 @@ fn an_authority_gives_a_certificate_and_the_next_start_has_it_at_once() {
     command.env("PEBBLE_VA_NOSLEEP", "1").env("PEBBLE_WFE_NONCEREJECT", "0");
     let authority = Running::start(&mut command);
     let root = wait("Pebble to answer", || root(management, &own));
-    let text = format!(
+    Some((authority, port, root))
+}
+
+/// Settings for a certificate of the authority at this port.
+fn asking(folder: &Folder, port: u16) -> String {
+    format!(
         "acme_domains = \"heliograph.test\"\nacme_contact = \"mailto:operator@heliograph.test\"\n\
-         acme_directory = \"https://localhost:{port}/dir\"\nacme_roots = {own:?}\n"
-    );
-    std::fs::write(&config, text).unwrap();
+         acme_directory = \"https://localhost:{port}/dir\"\nacme_roots = {:?}\n",
+        folder.file("pebble.pem")
+    )
+}
+
+#[test]
+fn an_authority_gives_a_certificate_and_the_next_start_has_it_at_once() {
+    let (folder, path, config) = with_config("acme", "");
+    let here = free_port();
+    let Some((authority, port, root)) = pebble(&folder, here) else { return };
+    std::fs::write(&config, asking(&folder, port)).unwrap();
     let at = format!("127.0.0.1:{here}");
     let (server, lines) = logged_at(&path, &config, &at);
     line(&lines, "the authority gave a certificate");
@@ -99,4 +112,26 @@ fn an_authority_gives_a_certificate_and_the_next_start_has_it_at_once() {
     line(&lines, "the certificate of the last start is in use");
     assert!(ask().starts_with("HTTP/1.1 200 "));
     server.stop();
+}
+
+/// What goes wrong with an authority is told with its cause and the next step, and names what the operator set.
+#[test]
+fn an_authority_that_gives_nothing_is_told_with_the_next_step() {
+    let (folder, path, config) = with_config("acme-trouble", "");
+    let Some((_authority, port, _)) = pebble(&folder, free_port()) else { return };
+    let nobody = free_port();
+    let good = asking(&folder, port);
+    let tried = [
+        (good.clone(), "did not find this server at heliograph.test, port 443 (\""),
+        (asking(&folder, nobody), "Connection refused"),
+        (good.replace("/dir\"", "/nowhere\""), "see whether acme_directory is right"),
+    ];
+    for (text, expected) in tried {
+        std::fs::write(&config, text).unwrap();
+        let (server, lines) = logged_at(&path, &config, &format!("127.0.0.1:{}", free_port()));
+        let said = line(&lines, "no certificate yet, the next try follows by itself: https://localhost:");
+        assert!(said.contains(expected), "{said}");
+        server.stop();
+        std::fs::remove_dir_all(format!("{}.acme", path.display())).unwrap();
+    }
 }

@@ -1,7 +1,9 @@
 //! Connections with TLS: the certificate is in files of the operator, or comes from an authority by ACME (decision
 //! tls-of-its-own).
 
-use std::path::Path;
+mod trouble;
+
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -30,7 +32,13 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// The protocol that an authority asks for to see whether a name leads here (RFC 8737).
 const CHALLENGE: &[u8] = b"acme-tls/1";
 
-type Authority = AcmeState<std::io::Error, std::io::Error>;
+/// What asks the authority.
+struct Authority {
+    state: AcmeState<std::io::Error, std::io::Error>,
+    /// Its address, and the folder for what it gave.
+    directory: String,
+    folder: PathBuf,
+}
 
 /// How connections are encrypted.
 pub struct Tls {
@@ -98,10 +106,10 @@ impl Tls {
         let config = AcmeConfig::new_with_client_config(names, Arc::new(trusting(&settings.acme_roots)?))
             .contact(settings.acme_contacts())
             .directory(&settings.acme_directory)
-            .cache(DirCache::new(folder));
-        let authority = config.state();
+            .cache(DirCache::new(folder.clone()));
+        let authority = Authority { state: config.state(), directory: settings.acme_directory.clone(), folder };
         let protocols = [PROTOCOLS.as_slice(), &[CHALLENGE]].concat();
-        let acceptor = acceptor(authority.resolver(), &protocols)?;
+        let acceptor = acceptor(authority.state.resolver(), &protocols)?;
         Ok(Some(Arc::new(Tls {
             acceptor,
             files: None,
@@ -123,14 +131,17 @@ impl Tls {
     /// with a certificate of files.
     pub async fn renew(&self) {
         let authority = self.authority.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut authority) = authority else { return };
-        while let Some(event) = authority.next().await {
+        let Some(Authority { mut state, directory, folder }) = authority else { return };
+        while let Some(event) = state.next().await {
             let failed = event.is_err();
             match event {
                 Ok(EventOk::DeployedNewCert) => log::info!("the authority gave a certificate, which is in use now"),
                 Ok(EventOk::DeployedCachedCert) => log::info!("the certificate of the last start is in use"),
                 Ok(event) => log::debug!("certificate: {event:?}"),
-                Err(error) => log::warning!("no certificate yet, the next try follows by itself: {error}"),
+                Err(error) => {
+                    let why = trouble::why(&error, &directory, &folder);
+                    log::warning!("no certificate yet, the next try follows by itself: {why}");
+                }
             }
             match failed {
                 true => drop(self.failures.fetch_add(1, Ordering::Relaxed)),
@@ -266,10 +277,10 @@ fn trusting(roots: &str) -> Result<ClientConfig, String> {
 }
 
 /// The folder for accounts and certificates, which only the owner may read.
-fn folder(data: &Path) -> Result<std::path::PathBuf, String> {
+fn folder(data: &Path) -> Result<PathBuf, String> {
     let mut name = data.as_os_str().to_owned();
     name.push(".acme");
-    let path = std::path::PathBuf::from(name);
+    let path = PathBuf::from(name);
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
