@@ -339,7 +339,7 @@ settings! {
     /// Where to report vulnerabilities, for `/.well-known/security.txt`: a `mailto:` or `https:` address.
     security_contact: String = "";
     /// Memory for pages and rows of the data file, in bytes.
-    cache_bytes: u64 = "67108864";
+    cache_bytes: u64 = "41943040";
     /// Native: memory for rows that are in the journal and not in the data file yet, in bytes. Twice as much may be in use.
     journal_bytes: u64 = "8388608";
     /// Native: memory for answers that were computed lately and are kept until their rows change or the hour ends, in bytes.

@@ -128,7 +128,7 @@ impl Options {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Options {
             path: path.into(),
-            cache_bytes: 64 << 20,
+            cache_bytes: 40 << 20,
             must_exist: false,
             alone: false,
             looking: false,

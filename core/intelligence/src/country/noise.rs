@@ -26,8 +26,8 @@ impl Counts {
         if self.measured > 0.0 { (self.failed / self.measured).min(1.0) } else { 0.0 }
     }
 
-    fn faded(self, hours: i64) -> Counts {
-        let left = 0.5_f64.powf(hours as f64 / NETWORK_HALF_LIFE as f64);
+    /// What is left of them when they count only by this share.
+    fn faded(self, left: f64) -> Counts {
         Counts { measured: self.measured * left, failed: self.failed * left }
     }
 
@@ -40,8 +40,16 @@ impl Counts {
     }
 }
 
+/// How much counts still say after some hours, 0-1.
+fn left(hours: i64) -> f64 {
+    0.5_f64.powf(hours as f64 / NETWORK_HALF_LIFE as f64)
+}
+
 /// The key is the hour since the epoch.
 type Hours = BTreeMap<i64, Counts>;
+
+/// Counts of each hour in turn.
+type EveryHour = Vec<Counts>;
 
 /// Days before a block of days that still count at its beginning. Sessions that are older count little by then.
 const BEFORE: u32 = 2;
@@ -52,19 +60,25 @@ fn begin_of(block: u32) -> i64 {
 
 /// Counts of all networks of a country over a block of days, and the days before it that still count.
 #[derive(Debug, Default)]
-pub struct Noise(BTreeMap<u32, Hours>);
+pub struct Noise {
+    /// The first hour since the epoch.
+    first: i64,
+    networks: BTreeMap<u32, EveryHour>,
+}
 
 impl Noise {
     pub fn of_block(view: &impl Read, block: u32) -> Result<Noise> {
-        let first = block.saturating_mul(BLOCK_DAYS);
-        let days = (first.saturating_sub(BEFORE), first.saturating_add(BLOCK_DAYS));
-        let mut networks: BTreeMap<u32, Hours> = BTreeMap::new();
+        let begin = block.saturating_mul(BLOCK_DAYS);
+        let days = (begin.saturating_sub(BEFORE), begin.saturating_add(BLOCK_DAYS));
+        let mut networks: BTreeMap<u32, EveryHour> = BTreeMap::new();
         let mut visit = |table: &Table<(u32, u8), Volumes>, add: fn(&mut Counts, f64)| {
             table.visit(view, table.between(&(days.0,), &(days.1,)), Direction::Ascending, |(day, _), volumes| {
+                let skipped = (day - days.0) as usize * 24;
                 for (asn, hours) in &volumes.0 {
                     let network = networks.entry(*asn).or_default();
-                    for (hour, count) in (i64::from(day) * 24..).zip(hours).filter(|(_, count)| **count > 0) {
-                        add(network.entry(hour).or_default(), f64::from(*count));
+                    network.resize(network.len().max(skipped + hours.len()), Counts::default());
+                    for (counts, more) in network.iter_mut().skip(skipped).zip(hours) {
+                        add(counts, f64::from(*more));
                     }
                 }
                 Ok(true)
@@ -72,7 +86,17 @@ impl Noise {
         };
         visit(&VOLUMES, |counts, more| counts.measured += more)?;
         visit(&FAILED, |counts, more| counts.failed += more)?;
-        Ok(Noise(networks))
+        Ok(Noise { first: i64::from(days.0) * 24, networks })
+    }
+
+    /// The counts of a network at other sites than the own ones, at the hours that have any.
+    fn without(&self, asn: u32, own: Option<&Hours>) -> Vec<(i64, Counts)> {
+        let mut counts = self.networks.get(&asn).cloned().unwrap_or_default();
+        for (hour, part) in own.into_iter().flat_map(|own| own.range(self.first..)) {
+            let Some(counts) = usize::try_from(hour - self.first).ok().and_then(|at| counts.get_mut(at)) else { break };
+            *counts = counts.without(*part);
+        }
+        (self.first..).zip(counts).filter(|(_, counts)| counts.measured > 0.0).collect()
     }
 }
 
@@ -122,20 +146,17 @@ struct Others {
 }
 
 impl Others {
-    fn of(all: &Hours, own: Option<&Hours>, begin: i64) -> Others {
-        let own = |hour: &i64| own.and_then(|own| own.get(hour)).copied().unwrap_or_default();
-        let hours: Vec<(i64, Counts)> = all
-            .iter()
-            .map(|(hour, counts)| (*hour, counts.without(own(hour))))
-            .filter(|(_, counts)| counts.measured > 0.0)
-            .collect();
+    /// Of the counts of some hours, oldest first. What is usual is that of the hours from `begin` on.
+    fn of(hours: Vec<(i64, Counts)>, begin: i64) -> Others {
         let mut shares: Vec<f64> =
             hours.iter().filter(|(hour, _)| *hour >= begin).map(|(_, counts)| counts.share()).collect();
         shares.sort_unstable_by(f64::total_cmp);
         let usual = shares.get(shares.len() / 2).copied().unwrap_or(0.0).min(0.5);
         let mut fading: Vec<(i64, Counts)> = Vec::with_capacity(hours.len());
+        let after_one = left(1);
         for (hour, counts) in hours {
-            let before = fading.last().map(|(at, before)| before.faded(hour - at)).unwrap_or_default();
+            let since = |at: i64| if hour - at == 1 { after_one } else { left(hour - at) };
+            let before = fading.last().map(|(at, before)| before.faded(since(*at))).unwrap_or_default();
             fading.push((hour, before.and(counts)));
         }
         Others { fading, usual }
@@ -145,7 +166,7 @@ impl Others {
     fn fails(&self, hour: i64) -> f64 {
         let Others { fading, usual } = self;
         let before = fading.partition_point(|(at, _)| *at <= hour).checked_sub(1).and_then(|at| fading.get(at));
-        let counts = before.map(|(at, counts)| counts.faded(hour - at)).unwrap_or_default();
+        let counts = before.map(|(at, counts)| counts.faded(left(hour - at))).unwrap_or_default();
         let share = (counts.failed + NETWORK_USUAL_WEIGHT * usual) / (counts.measured + NETWORK_USUAL_WEIGHT);
         let excess = ((share - usual) / (1.0 - usual)).max(0.0);
         1.0 - (1.0 - excess) * (1.0 - usual.min(NETWORK_USUAL_MOST))
@@ -172,9 +193,8 @@ impl Free {
         let site = if places.is_empty() { 0.0 } else { site_rate(view, key)? };
         let mut others = BTreeMap::new();
         for (asn, block) in places {
-            let noise = surroundings.noise(view, block)?;
-            let hours = noise.0.get(&asn).map(|all| Others::of(all, own.networks.get(&asn), begin_of(block)));
-            others.insert((asn, block), hours.unwrap_or_default());
+            let hours = surroundings.noise(view, block)?.without(asn, own.networks.get(&asn));
+            others.insert((asn, block), Others::of(hours, begin_of(block)));
         }
         Ok(Free { others, site })
     }
