@@ -438,6 +438,7 @@ fn what_is_asked_of_the_past_is_not_kept_and_not_listed(suite: &Suite) {
         assert!(then.text().contains("noindex"), "{query}");
     }
     let robots = client.get("/robots.txt");
+    assert!(robots.text().contains("/sitemap.xml\n"), "{}", robots.text());
     assert!(robots.text().contains("as_of="), "{}", robots.text());
 }
 

@@ -55,7 +55,8 @@ With no data an answer says so: `unknown`, null, or confidence 0. It never means
 ## Relay for agents
 
 - [What this relay offers](/v1/relay/info)
-- Register: POST /v1/agent/register with `{}`; the answer has a DID and an API key for the header X-Agent-Key
+- Register: POST /v1/agent/register with `{}`; the answer has a DID and an API key for the header X-Agent-Key. The server keeps \
+the keys of such an agent, and can read its messages; an agent that sends its own public keys encrypts by itself
 - Send: POST /v1/agent/send with `to` and `message`; receive: GET /v1/agent/receive
 
 ## Everything
@@ -66,18 +67,20 @@ With no data an answer says so: `unknown`, null, or confidence 0. It never means
 
 const ICON: &[u8] = include_bytes!("favicon.ico");
 
-static TAGS: LazyLock<[String; 3]> = LazyLock::new(|| [ROBOTS.as_bytes(), LLMS.as_bytes(), ICON].map(documents::etag));
+static TAGS: LazyLock<[String; 2]> = LazyLock::new(|| [LLMS.as_bytes(), ICON].map(documents::etag));
 
 async fn robots(cx: Cx) -> Result<Response> {
-    Ok(cx.revalidated(Response::new(StatusCode::OK, "text/plain; charset=utf-8", ROBOTS), &TAGS[0], FRESH))
+    let text = format!("{ROBOTS}Sitemap: {}/sitemap.xml\n", cx.settings().base_url());
+    let tag = documents::etag(text.as_bytes());
+    Ok(cx.revalidated(Response::new(StatusCode::OK, "text/plain; charset=utf-8", text), &tag, FRESH))
 }
 
 async fn llms(cx: Cx) -> Result<Response> {
-    Ok(cx.revalidated(Response::new(StatusCode::OK, "text/markdown; charset=utf-8", LLMS), &TAGS[1], FRESH))
+    Ok(cx.revalidated(Response::new(StatusCode::OK, "text/markdown; charset=utf-8", LLMS), &TAGS[0], FRESH))
 }
 
 async fn favicon(cx: Cx) -> Result<Response> {
-    Ok(cx.revalidated(Response::new(StatusCode::OK, "image/x-icon", ICON), &TAGS[2], FRESH))
+    Ok(cx.revalidated(Response::new(StatusCode::OK, "image/x-icon", ICON), &TAGS[1], FRESH))
 }
 
 /// Days until whoever kept the file must read it again (RFC 9116 section 2.5.5 recommends less than a year).

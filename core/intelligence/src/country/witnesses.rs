@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::changes::witness;
+use super::changes::{signal_type, witness};
 use super::evidence::{self, Present};
 use super::judged::{Blocks, VotedMeasurement, first_day_in_full};
 use super::rollup;
@@ -18,7 +18,7 @@ use engine::kv::Direction;
 use engine::time::DAY;
 use facts::change::series::block_of;
 use facts::source::Source;
-use facts::verdict::Vote;
+use facts::verdict::{Technique, Vote};
 
 /// Cells read for one page. Those of other networks are passed over.
 const LOOKED_AT: usize = 2_000;
@@ -43,12 +43,9 @@ pub struct WitnessPage {
     pub limit: u32,
 }
 
-/// A row without confidence and signal, and whether it is known to say blocked. Of an old hour with votes for and
-/// against, only the counts are kept, so nothing tells which of them was this one.
-pub type WitnessSaid = (EvidenceRow, bool);
-
-/// A page: rows, and the last cell, `None` at the end.
-pub type Witnessed = (Vec<WitnessSaid>, Option<WitnessPlace>);
+/// A page: rows without confidence, and the last cell, `None` at the end. A row has a signal if it is known to say blocked. Of
+/// an old hour with votes for and against, only the counts are kept, so nothing tells which of them was this one.
+pub type Witnessed = (Vec<EvidenceRow>, Option<WitnessPlace>);
 
 impl Query for WitnessPage {
     const ACTOR: Kind = Kind::Country;
@@ -89,7 +86,7 @@ impl Query for CountWitnesses {
 
     fn run(self, view: &View<'_>) -> Result<Option<u64>> {
         let mut count = 0;
-        let place = walk(view, &self.all, COUNTED_AT_ONCE, |(row, _)| {
+        let place = walk(view, &self.all, COUNTED_AT_ONCE, |row| {
             count += u64::from(!self.except.contains(&row.id));
             true
         })?;
@@ -103,7 +100,7 @@ fn walk(
     view: &View<'_>,
     asked: &WitnessPage,
     most: usize,
-    mut add: impl FnMut(WitnessSaid) -> bool,
+    mut add: impl FnMut(EvidenceRow) -> bool,
 ) -> Result<Option<WitnessPlace>> {
     let first = asked.networks.iter().map(|(_, first, _)| *first).min().unwrap_or(0);
     let last = asked.networks.iter().map(|(.., last)| *last).max().unwrap_or(0);
@@ -126,9 +123,13 @@ fn walk(
             if let Some(known) = Source::from_code(source).filter(|_| asked.networks.iter().any(takes_part)) {
                 for one in &kept.0 {
                     let Some(row) = witness(view, target, (day, asn), known, one) else { continue };
-                    match votes.says_blocked((target, day, asn, source), one) {
-                        Ok(Some(false)) => {}
-                        Ok(says) => more &= add((row, says == Some(true))),
+                    match votes.said_by((target, day, asn, source), one) {
+                        Ok(Said::NotBlocked) => {}
+                        Ok(Said::Blocked(by)) => {
+                            let signal_type = Some(signal_type(by).to_owned());
+                            more &= add(EvidenceRow { signal_type, ..row });
+                        }
+                        Ok(Said::Unknown) => more &= add(row),
                         Err(error) => failed = Some(error),
                     }
                 }
@@ -147,16 +148,62 @@ fn walk(
     Ok(None)
 }
 
+/// What a measurement said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    /// By this technique, if it is known.
+    Blocked(Option<Technique>),
+    NotBlocked,
+    /// It is not known any more.
+    Unknown,
+}
+
+impl Said {
+    fn of(vote: Vote, technique: Option<Technique>) -> Said {
+        if vote == Vote::Blocked { Said::Blocked(technique) } else { Said::NotBlocked }
+    }
+}
+
+/// What the measurements of an hour on a network said, by one source.
+#[derive(Default)]
+struct Hour {
+    blocked: u32,
+    all: u32,
+    /// The techniques of those that say blocked, each once.
+    techniques: Vec<Option<Technique>>,
+}
+
+impl Hour {
+    fn add(&mut self, said: Said) {
+        self.all += 1;
+        let Said::Blocked(technique) = said else { return };
+        self.blocked += 1;
+        if !self.techniques.contains(&technique) {
+            self.techniques.push(technique);
+        }
+    }
+
+    /// What each of them said, where all said the same.
+    fn said(&self) -> Said {
+        match (self.blocked, self.techniques.as_slice()) {
+            (0, _) => Said::NotBlocked,
+            (blocked, [one]) if blocked == self.all => Said::Blocked(*one),
+            (blocked, _) if blocked == self.all => Said::Blocked(None),
+            _ => Said::Unknown,
+        }
+    }
+}
+
 /// What the measurements of a block of days said, for the block that was asked for last.
 struct Votes<'a> {
     view: &'a View<'a>,
     blocks: Blocks,
     first_in_full: u32,
     of: Option<(String, u32)>,
-    /// By identity: the hour, and the vote if single measurements are kept.
-    known: BTreeMap<u64, (i64, Option<bool>)>,
-    /// By hour, network and source: measurements that say blocked, and all.
-    hours: BTreeMap<(i64, u32, u8), (u32, u32)>,
+    /// By identity: the hour, and what it said if single measurements are kept.
+    known: BTreeMap<u64, (i64, Option<Said>)>,
+    /// By hour, network and source.
+    hours: BTreeMap<(i64, u32, u8), Hour>,
     /// Measurements read until now.
     read: usize,
 }
@@ -184,46 +231,41 @@ impl<'a> Votes<'a> {
         }
         let (measurements, read) = self.blocks.read(self.view, series, block)?;
         (self.known, self.hours) = (BTreeMap::new(), BTreeMap::new());
-        for VotedMeasurement { identity, hour, asn, source, vote, .. } in measurements {
-            self.add(identity, (hour, asn, source), vote == Vote::Blocked);
+        for VotedMeasurement { identity, hour, asn, source, vote, technique, .. } in measurements {
+            self.add(identity, (hour, asn, source), Said::of(vote, technique));
         }
         self.read += read;
         self.of = Some((series.to_owned(), block));
         Ok(())
     }
 
-    fn add(&mut self, identity: u64, of: (i64, u32, u8), blocked: bool) {
-        let count = self.hours.entry(of).or_default();
-        *count = (count.0 + u32::from(blocked), count.1 + 1);
+    fn add(&mut self, identity: u64, of: (i64, u32, u8), said: Said) {
+        self.hours.entry(of).or_default().add(said);
         let in_full = of.0.div_euclid(24) >= i64::from(self.first_in_full);
-        self.known.insert(identity, (of.0, in_full.then_some(blocked)));
+        self.known.insert(identity, (of.0, in_full.then_some(said)));
     }
 
-    /// Whether a witness says blocked; `None` if that is not known any more.
-    fn says_blocked(
-        &mut self,
-        (series, day, asn, source): (&str, u32, u32, u8),
-        one: &WitnessRow,
-    ) -> Result<Option<bool>> {
+    /// What a witness said.
+    fn said_by(&mut self, (series, day, asn, source): (&str, u32, u32, u8), one: &WitnessRow) -> Result<Said> {
         self.load(series, block_of(day))?;
-        Ok(self.says((day, asn, source), one))
+        Ok(self.said((day, asn, source), one))
     }
 
-    fn says(&self, (day, asn, source): (u32, u32, u8), one: &WitnessRow) -> Option<bool> {
+    fn said(&self, (day, asn, source): (u32, u32, u8), one: &WitnessRow) -> Said {
         let identity = evidence::identity(rollup::prefix(&one.identity), day, asn);
-        let (hour, vote) = self.known.get(&identity)?;
-        let of_hour = self.hours.get(&(*hour, asn, source)).copied().unwrap_or_default();
-        vote.or(match of_hour {
-            (0, _) => Some(false),
-            (blocked, all) if blocked == all => Some(true),
-            _ => None,
-        })
+        let Some((hour, said)) = self.known.get(&identity) else { return Said::Unknown };
+        let of_hour = || self.hours.get(&(*hour, asn, source)).map_or(Said::NotBlocked, Hour::said);
+        said.unwrap_or_else(of_hour)
     }
 }
 
-/// A witness of a series on a day and network that says blocked, or may: one by each source. A failure that waits for a
-/// control counts as one, since what was measured around the day is not read.
-pub fn blocked_on<'a>(view: &'a View<'a>, series: &str, (day, asn): (u32, u32)) -> Result<Vec<(Source, WitnessRow)>> {
+/// A witness of a series on a day and network that says blocked, or may, with the technique if it is known: one by each
+/// source. A failure that waits for a control counts as one, since what was measured around the day is not read.
+pub fn blocked_on(
+    view: &View<'_>,
+    series: &str,
+    (day, asn): (u32, u32),
+) -> Result<Vec<(Source, WitnessRow, Option<Technique>)>> {
     let cells = WITNESSES.scan(view, &WITNESSES.prefix(&(series.to_owned(), day, asn)), Direction::Ascending, 8)?;
     let mut found = Vec::new();
     if cells.is_empty() {
@@ -232,15 +274,39 @@ pub fn blocked_on<'a>(view: &'a View<'a>, series: &str, (day, asn): (u32, u32)) 
     let mut votes = Votes::new(view);
     let midnight = Timestamp(i64::from(day) * DAY);
     for seen in evidence::read_raw(view, series, midnight, midnight.plus(DAY), &Present::default())? {
-        let blocked = matches!(seen.session.evaluated.vote, Vote::Blocked | Vote::NeedsControl);
-        votes.add(seen.identity, (seen.session.hour, seen.session.asn.unwrap_or(0), seen.source), blocked);
+        let (vote, technique) = (seen.session.evaluated.vote, seen.session.evaluated.technique);
+        let vote = if vote == Vote::NeedsControl { Vote::Blocked } else { vote };
+        votes.add(
+            seen.identity,
+            (seen.session.hour, seen.session.asn.unwrap_or(0), seen.source),
+            Said::of(vote, technique),
+        );
     }
     for ((.., source), kept) in cells {
         let Some(known) = Source::from_code(source) else { continue };
-        let says = |one: &&WitnessRow| votes.says((day, asn, source), one);
-        let surely = kept.0.iter().find(|one| says(one) == Some(true));
-        let witness = surely.or_else(|| kept.0.iter().find(|one| says(one).is_none()));
-        found.extend(witness.map(|one| (known, one.clone())));
+        let all = || kept.0.iter().map(|one| (one, votes.said((day, asn, source), one)));
+        let surely = all().find_map(|(one, said)| if let Said::Blocked(by) = said { Some((one, by)) } else { None });
+        let maybe = || all().find(|(_, said)| *said == Said::Unknown).map(|(one, _)| (one, None));
+        found.extend(surely.or_else(maybe).map(|(one, by)| (known, one.clone(), by)));
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_hour_only_what_all_said_is_said_by_each() {
+        let of = |said: &[Said]| {
+            let mut hour = Hour::default();
+            said.iter().for_each(|said| hour.add(*said));
+            hour.said()
+        };
+        let [dns, tls] = [Technique::DnsInjectionBogon, Technique::TlsTimeout].map(|by| Said::Blocked(Some(by)));
+        assert_eq!(of(&[Said::NotBlocked, Said::NotBlocked]), Said::NotBlocked);
+        assert_eq!(of(&[dns, dns]), dns);
+        assert_eq!(of(&[dns, tls]), Said::Blocked(None), "both blocked it, by one or the other");
+        assert_eq!(of(&[dns, Said::NotBlocked]), Said::Unknown);
+    }
 }

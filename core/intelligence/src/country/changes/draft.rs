@@ -411,7 +411,9 @@ fn weight(view: &View<'_>, one: &Combined<'_>) -> Result<(u32, f64)> {
     }
     Ok((tested, if all > 0.0 { blocked / all } else { 0.0 }))
 }
-fn signal_type(technique: Option<Technique>) -> &'static str {
+
+/// The word of evidence for a technique.
+pub fn signal_type(technique: Option<Technique>) -> &'static str {
     match technique {
         None => "interference",
         Some(technique) => match (technique.layer(), technique.method()) {
@@ -489,8 +491,6 @@ fn witnesses(view: &View<'_>, target: &str, network: &Affected, room: usize) -> 
         let part = u64::from(span) * step as u64 / room.saturating_sub(1).max(1) as u64;
         days.insert(first.saturating_add(u32::try_from(part).unwrap_or(0)));
     }
-    let counts = techniques(&network.techniques);
-    let signal = signal_type(national::techniques(std::iter::once(&counts)).first().copied());
     let (mut rows, mut looked) = (Vec::new(), BTreeSet::new());
     for chosen in days {
         for day in chosen..=chosen.saturating_add(DAYS_AFTER).min(last) {
@@ -498,14 +498,13 @@ fn witnesses(view: &View<'_>, target: &str, network: &Affected, room: usize) -> 
                 break;
             }
             let found = witnesses::blocked_on(view, target, (day, network.asn))?;
-            let found =
-                found.iter().filter_map(|(source, one)| witness(view, target, (day, network.asn), *source, one));
+            let found = found.iter().filter_map(|(source, one, by)| {
+                let row = witness(view, target, (day, network.asn), *source, one)?;
+                let signal_type = Some(signal_type(*by).to_owned());
+                Some(EvidenceRow { signal_type, confidence: round(network.probability), ..row })
+            });
             let before = rows.len();
-            rows.extend(found.map(|row| EvidenceRow {
-                signal_type: Some(signal.to_owned()),
-                confidence: round(network.probability),
-                ..row
-            }));
+            rows.extend(found);
             if rows.len() > before {
                 break;
             }

@@ -30,7 +30,7 @@ mod tables;
 mod tests;
 
 pub use compared::{CountFailures, FailingElsewhere, SetFailing};
-pub(super) use draft::witness;
+pub(super) use draft::{signal_type, witness};
 pub use silences::SetElsewhere;
 pub(super) use silences::last_heard;
 pub(crate) use silences::networks_heard;

@@ -281,14 +281,13 @@ async fn measured(
     asked: WitnessPage,
 ) -> Result<(Vec<EvidenceRow>, Option<Cursor>)> {
     let (found, next) = runtime::query(&*cx.rt, incident.id.country.clone(), &asked).await?;
-    // The method on a network is taken from the rows that the incident keeps.
+    // How sure it is on a network is taken from the rows that the incident keeps.
     let like = |row: &EvidenceRow| {
         let of = kept.iter().filter(|known| known.asn == row.asn && known.kind == row.kind);
         of.clone().find(|known| known.domain == row.domain).or_else(|| of.clone().next())
     };
-    let others = found.into_iter().filter(|(row, _)| !incident.draft.evidence_ids.contains(&row.id));
-    let others = others.map(|(row, is_blocked)| EvidenceRow {
-        signal_type: like(&row).and_then(|known| known.signal_type.clone()).filter(|_| is_blocked),
+    let others = found.into_iter().filter(|row| !incident.draft.evidence_ids.contains(&row.id));
+    let others = others.map(|row| EvidenceRow {
         retrieved_at: Some(incident.created),
         confidence: like(&row).map_or_else(|| incident.confidence(), |known| known.confidence),
         ..row
