@@ -25,7 +25,7 @@ use crate::log;
 use crate::pool::Pool;
 use crate::queue::Queue;
 use crate::runtime::{Documents, Native, News};
-use crate::store::{Front, OpenError, Options, Store};
+use crate::store::{self, Front, OpenError, Options, Store};
 use crate::streams::Streams;
 use crate::writer::{Writer, WriterThread};
 use crate::{census, config, fetch, outgoing, rotation, scrub, tls};
@@ -70,7 +70,7 @@ impl Deployment {
         }
         let mut options = options;
         let alone = options.alone;
-        options.cache_bytes = usize::try_from(settings.cache_bytes).unwrap_or(usize::MAX);
+        options.cache_bytes = store::cache_bytes(&settings);
         let journal =
             (!alone && !options.looking).then(|| usize::try_from(settings.journal_bytes).unwrap_or(usize::MAX));
         options.journal = journal;

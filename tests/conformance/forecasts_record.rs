@@ -252,14 +252,14 @@ fn a_better_model_replaces_the_served_one_and_a_rollback_brings_it_back(suite: &
     assert_eq!((&rolled["version"], &rolled["change"]), (&old, &json!("a test")), "{rolled}");
     assert!(rolled["notes"].as_str().unwrap().contains(&format!("from {}", new.as_str().unwrap())), "{rolled}");
     // Promoting the old model by hand needs days that neither has seen, and there are none.
-    let number: u32 = new.as_str().unwrap().rsplit('/').next().unwrap().parse().unwrap();
+    let number_of = |model: &Value| model.as_str().unwrap().rsplit('/').next().unwrap().parse::<u32>().unwrap();
+    let number = number_of(&new);
     admin.post("/v1/admin/forecast/promote", &json!({ "number": number })).expect_error(409, "CONFLICT");
     assert_eq!((served(), changelog().as_array().unwrap().len()), (old.clone(), changes + 1));
     // Two months later there are such days. Learning by schedule begins only a minute after the import.
     client.wait(Duration::from_secs(70 * 86_400));
     let news: String = (1..109).map(row).collect();
     data::import(&admin, "shutdowns", "", format!("{past}{news}").as_bytes());
-    let number_of = |model: &Value| model.as_str().unwrap().rsplit('/').next().unwrap().parse::<u32>().unwrap();
     if served() != old {
         let back = json!({ "number": number_of(&old), "reason": "a test" });
         admin.post("/v1/admin/forecast/rollback", &back).expect(200);

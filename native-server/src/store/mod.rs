@@ -61,6 +61,7 @@ use std::time::{Duration, Instant};
 use heliograph_core::engine::actor::{ActorId, Kind};
 use heliograph_core::engine::documents::Document;
 use heliograph_core::engine::kv::{Range, Read, Room};
+use heliograph_core::engine::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp};
 use redb::backends::FileBackend;
 use redb::{ReadTransaction, ReadableDatabase, StorageBackend, TableDefinition, WriteTransaction};
@@ -124,11 +125,16 @@ pub struct Options {
     pub wrap: Option<WrapBackend>,
 }
 
+/// The memory for pages that the settings allow.
+pub fn cache_bytes(settings: &Settings) -> usize {
+    usize::try_from(settings.cache_bytes).unwrap_or(usize::MAX)
+}
+
 impl Options {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Options {
             path: path.into(),
-            cache_bytes: 40 << 20,
+            cache_bytes: cache_bytes(&Settings::default()),
             must_exist: false,
             alone: false,
             looking: false,
