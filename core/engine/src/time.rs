@@ -85,6 +85,18 @@ impl Timestamp {
         (reader.0.is_empty() && micros <= Timestamp::MAX.0).then_some(Timestamp(micros))
     }
 
+    /// The moment that a question is about. A day stands for its end, so that the answer has all of that day; today
+    /// stands for `now`.
+    pub fn parse_moment(text: &str, now: Timestamp) -> Option<Timestamp> {
+        let time = Timestamp::parse(text)?;
+        let whole_day = Timestamp::parse(&format!("{}T23:59:59.999Z", text.trim()));
+        Some(match whole_day {
+            Some(_) if time.day() == now.day() => now,
+            Some(end) => end,
+            None => time,
+        })
+    }
+
     /// The same time of day, so many months later; where that month is too short, on its last day.
     pub fn plus_months(self, months: i64) -> Self {
         let date = Date::from_days(self.day()).plus_months(months);
@@ -393,6 +405,22 @@ mod tests {
         ] {
             assert_eq!(Timestamp::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_question_about_a_day_is_about_all_of_it() {
+        let moment = |text| Timestamp::parse_moment(text, Timestamp::parse("2023-11-15T09:30:00Z").unwrap());
+        for (text, expected) in [
+            ("2023-11-14", "2023-11-14T23:59:59.999Z"),
+            (" 20231114 ", "2023-11-14T23:59:59.999Z"),
+            ("2023-11-15", "2023-11-15T09:30:00Z"),
+            ("2023-11-16", "2023-11-16T23:59:59.999Z"),
+            ("2023-11-14T00:00:00Z", "2023-11-14T00:00:00Z"),
+            ("2023-11-15T23:00:00Z", "2023-11-15T23:00:00Z"),
+        ] {
+            assert_eq!(moment(text), Timestamp::parse(expected), "{text}");
+        }
+        assert_eq!(moment("yesterday"), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What stands behind an answer about a site in a country: networks, rules, votes and measurements.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::http::{Cx, encoded};
 use engine::time::DAY;
@@ -180,10 +180,12 @@ pub fn votes(check: &Answer, w: Words) -> Vec<Vote> {
 pub fn witnesses(check: &Answer, w: Words) -> Vec<(String, String, String)> {
     let roles = check.list("/explanation/roles");
     let all = roles.iter().flat_map(|role| role.list("witnesses"));
+    // A measurement may have decided several parts.
+    let mut seen = BTreeSet::new();
     all.map(|witness| {
         (w.day(witness.text("day")), format!("AS{}", witness.count("asn")), web_address(witness.text("link")))
     })
-    .filter(|(_, _, link)| !link.is_empty())
+    .filter(|(_, _, link)| !link.is_empty() && seen.insert(link.clone()))
     .take(20)
     .collect()
 }

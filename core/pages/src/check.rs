@@ -118,11 +118,15 @@ async fn asked(cx: &Cx, site: &str, code: &str, w: Words) -> Result<Asked> {
     let range = Range::shown(cx, moment.as_ref().and_then(Moment::time), last)?;
     let history = by_network(cx, site, code, &range).await?;
     let measurements = behind::newest(cx, (site, code), &history, moment.as_ref(), w).await?;
-    let about = if site.contains('.') { "domain" } else { "service" };
-    let wanted = format!("country={code}&{about}={}&limit=20&{}", encoded(site), query(&[("as_of", at)]));
+    let wanted = format!("country={code}&{}={}&limit=20&{}", about(site), encoded(site), query(&[("as_of", at)]));
     let incidents = answer::ask_if_any(cx, "/data/incidents", &wanted).await?;
     let computed = moment.is_some() || range.chosen || cx.query("days")?.is_some();
     Ok(Asked { moment, check, range, history, measurements, incidents, computed })
+}
+
+/// The parameter of lists of incidents that names a site or a service.
+fn about(site: &str) -> &'static str {
+    if site.contains('.') { "domain" } else { "service" }
 }
 
 /// Whether the day of an answer is that of a measurement: not that of a list, nor today where nobody measured.
@@ -143,11 +147,12 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let summary = check.said(w.0, "summary");
     let shown = if computed { format!("?{}", cx.request.query) } else { String::new() };
     let frame = Frame::new(cx, w, format!("/site/{address}/{code}{shown}"), w.with("check.title", &named));
+    let feed = format!("/data/incidents/feed.atom?country={code}&{}={address}", about(&site));
     let days = days(&history, w);
     let (networks, all_networks) = behind::networks(&check, w);
     let then = Then::new(moment.as_ref(), w);
     let page = CheckPage {
-        frame: frame.about(summary.clone()).unlisted(computed),
+        frame: frame.about(summary.clone()).unlisted(computed).feed(w.with("feed.check", &named), feed),
         w,
         badge: w.to(&format!("/badge/{code}/{address}.svg{}", then.link)),
         code: code.to_owned(),
@@ -296,6 +301,16 @@ impl CheckPage {
     /// Whether a network in the table is marked as one that carries the answer.
     fn is_carried(&self) -> bool {
         self.networks.iter().any(|network| network.carries)
+    }
+
+    /// Whether the page says accessible beside an incident that goes on.
+    fn is_beside_incident(&self) -> bool {
+        self.status == "accessible" && self.incidents.iter().any(|line| line.is_open)
+    }
+
+    /// Whether the site is a service of several parts.
+    fn has_parts(&self) -> bool {
+        self.networks.iter().any(|network| !network.parts.is_empty())
     }
 
     fn choices(&self) -> [u64; 3] {

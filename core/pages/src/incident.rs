@@ -246,7 +246,7 @@ fn facts(incident: &Answer, w: Words) -> Vec<(String, String)> {
         let networks = [("n", incident.count("networksBlocked").into()), ("tested", tested.into())];
         add("check.networks_blocked", w.with("check.of_networks", &networks));
     }
-    add("check.measurements", w.number(incident.count("measurementCount")));
+    add("incident.measurements", w.number(incident.count("measurementCount")));
     add("incident.networks", w.list(&incident.texts("affectedAsns")));
     add("incident.areas", w.list(&incident.texts("areas")));
     add("check.sources", w.sources(&incident.texts("sources")));

@@ -21,7 +21,8 @@ impl Moment {
     /// As the query says in `as_of`.
     pub fn of(cx: &Cx) -> Result<Option<Moment>> {
         let asked = cx.query("as_of")?.filter(|asked| !asked.trim().is_empty());
-        Ok(asked.map(|asked| Moment { at: end_of_day(asked.trim(), cx.now()), asked }))
+        let Some(asked) = asked else { return Ok(None) };
+        Ok(cx.as_of()?.map(|time| Moment { at: time.to_string(), asked }))
     }
 
     /// The query of pages about the same moment.
@@ -77,16 +78,6 @@ impl Then {
     /// The moment as the only member of the query of a route.
     pub fn alone(&self) -> Option<&str> {
         self.at.strip_prefix('&')
-    }
-}
-
-/// A day stands for its end, or for now if that is still to come. Other texts are times, which the route reads.
-fn end_of_day(text: &str, now: Timestamp) -> String {
-    let end = format!("{text}T23:59:59Z");
-    match Timestamp::parse(&end) {
-        Some(time) if time > now => now.to_string(),
-        Some(_) => end,
-        None => text.to_owned(),
     }
 }
 

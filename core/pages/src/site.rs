@@ -25,6 +25,8 @@ struct SitePage {
     platform: Option<(String, String)>,
     countries: Vec<(String, String)>,
     blocked: Vec<Row>,
+    /// The other countries that know something: what is so in them, their codes and their names.
+    others: Vec<(String, Vec<(String, String)>)>,
     lead: String,
     last: String,
     incidents: Vec<Line>,
@@ -72,6 +74,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         platform,
         countries: countries(w),
         blocked: rows.iter().map(|row| one_country(row, &lines, w)).collect(),
+        others: ["accessible_in", "unknown_in"].iter().filter_map(|state| others(&answer, state, w)).collect(),
         last: newest(&answer, &rows, w),
         lead: w.with(
             "site.lead",
@@ -102,6 +105,15 @@ fn one_country(row: &Answer, incidents: &[Line], w: Words) -> Row {
         confidence: w.percent(row.number("confidence").unwrap_or_default()),
         last: last(row, w),
     }
+}
+
+/// The countries in a state, ordered by name.
+fn others(answer: &Answer, state: &str, w: Words) -> Option<(String, Vec<(String, String)>)> {
+    let mut countries: Vec<(String, String)> =
+        answer.texts(state).iter().map(|code| ((*code).to_owned(), w.country(code))).collect();
+    countries.sort_by(|(_, a), (_, b)| a.cmp(b));
+    let title = w.count(&format!("site.{state}"), countries.len() as u64);
+    (!countries.is_empty()).then_some((title, countries))
 }
 
 /// When a row was measured, or of which day the list is that it rests on.

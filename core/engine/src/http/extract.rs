@@ -30,6 +30,13 @@ pub fn known_time(name: &str, time: Option<Timestamp>) -> Result<Option<Timestam
     }
 }
 
+/// A time in a query. A plus sign that a client left unencoded arrives as a space before the offset.
+fn read_time(name: &str, text: &str, read: impl Fn(&str) -> Option<Timestamp>) -> Result<Timestamp> {
+    read(text)
+        .or_else(|| read(&text.replacen(' ', "+", 1)))
+        .ok_or_else(|| Error::bad_request(format!("Query parameter `{name}` must be an ISO 8601 time.")))
+}
+
 /// What a handler gets.
 pub struct Cx {
     pub rt: Arc<dyn Runtime>,
@@ -174,17 +181,15 @@ impl Cx {
     /// A point in time.
     pub fn time(&self, name: &str) -> Result<Option<Timestamp>> {
         let Some(text) = self.query(name)? else { return Ok(None) };
-        // A plus sign that a client left unencoded arrives as a space before the offset.
-        Timestamp::parse(&text)
-            .or_else(|| Timestamp::parse(&text.replacen(' ', "+", 1)))
-            .map(Some)
-            .ok_or_else(|| Error::bad_request(format!("Query parameter `{name}` must be an ISO 8601 time.")))
+        read_time(name, &text, Timestamp::parse).map(Some)
     }
 
     /// The query parameter `as_of`: the time that an answer is about (decision answers-about-a-time). It may lie ahead:
-    /// then the answer says what will be left of today's evidence.
+    /// then the answer says what will be left of today's evidence. A day stands for its end.
     pub fn as_of(&self) -> Result<Option<Timestamp>> {
-        known_time("as_of", self.time("as_of")?)
+        let Some(text) = self.query("as_of")? else { return Ok(None) };
+        let moment = |text: &str| Timestamp::parse_moment(text, self.now());
+        known_time("as_of", Some(read_time("as_of", &text, moment)?))
     }
 
     /// The answer that a published document is.

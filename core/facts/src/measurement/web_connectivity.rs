@@ -12,6 +12,7 @@ use super::ooni_document::Document;
 use super::outcome::{Judgement, Outcome};
 use super::types::{Contribution, Rejection};
 use super::web_document::{Connect, Request, WebDocument, url_port};
+use crate::verdict::down_or_blocked::{Rules, by_control};
 use crate::verdict::rules::{Class, RuleId};
 use crate::verdict::technique::Technique;
 use engine::bogon::is_bogon;
@@ -153,15 +154,6 @@ fn with(rule: RuleId, technique: Technique) -> Judgement {
     Judgement { rule, technique: Some(technique) }
 }
 
-/// Picks one of three rules by the control: it works, it fails too, or it says nothing.
-fn by_control(control: Option<bool>, works: RuleId, fails: RuleId, silent: RuleId, technique: Technique) -> Judgement {
-    match control {
-        Some(true) => with(works, technique),
-        Some(false) => rule(fails),
-        None => with(silent, technique),
-    }
-}
-
 impl<'a> Host<'_, '_, 'a> {
     fn web(&self) -> &WebDocument<'a> {
         self.judge.web
@@ -280,13 +272,7 @@ impl<'a> Host<'_, '_, 'a> {
             return Some(rule(RuleId::LocalFault));
         }
         let technique = dns_technique(failure);
-        Some(by_control(
-            self.name_control(),
-            RuleId::DnsFailure,
-            RuleId::DnsBothFail,
-            RuleId::DnsFailureNoControl,
-            technique,
-        ))
+        Some(by_control(self.name_control(), Rules::DNS, technique))
     }
 
     /// True if a certificate for the host was valid on one of the addresses.
@@ -351,7 +337,7 @@ impl<'a> Host<'_, '_, 'a> {
         }
         let each = tried.iter().map(|tcp| self.endpoint_control(tcp, web.control.tcp(tcp.ip, port)));
         let control = any_works(each);
-        Some(by_control(control, RuleId::TcpFailure, RuleId::TcpBothFail, RuleId::TcpFailureNoControl, technique))
+        Some(by_control(control, Rules::TCP, technique))
     }
 
     /// True if a request was answered: old documents list failed attempts that a later one made up for.
@@ -440,22 +426,12 @@ impl<'a> Host<'_, '_, 'a> {
             Failure::SiteFault if control == Some(false) => rule(RuleId::HttpBothFail),
             Failure::SiteFault => rule(RuleId::HttpSiteFault),
             Failure::Local => rule(RuleId::LocalFault),
-            Failure::Nxdomain | Failure::NoAnswer | Failure::DnsServer | Failure::DnsBogon => by_control(
-                self.name_control(),
-                RuleId::DnsFailure,
-                RuleId::DnsBothFail,
-                RuleId::DnsFailureNoControl,
-                dns_technique(failure),
-            ),
+            Failure::Nxdomain | Failure::NoAnswer | Failure::DnsServer | Failure::DnsBogon => {
+                by_control(self.name_control(), Rules::DNS, dns_technique(failure))
+            }
             Failure::Certificate | Failure::Handshake => tls_judgement(failure, control),
             Failure::Timeout if status > 0 && control == Some(true) => rule(RuleId::HttpThrottled),
-            _ => by_control(
-                control,
-                RuleId::HttpFailure,
-                RuleId::HttpBothFail,
-                RuleId::HttpFailureNoControl,
-                http_technique(failure),
-            ),
+            _ => by_control(control, Rules::HTTP, http_technique(failure)),
         }
     }
 
@@ -565,7 +541,7 @@ fn tls_judgement(failure: Failure, control: Option<bool>) -> Judgement {
         Failure::Eof => (RuleId::TlsOther, Technique::TlsEof),
         _ => (RuleId::TlsOther, Technique::Tls),
     };
-    by_control(control, works, RuleId::TlsBothFail, RuleId::TlsFailureNoControl, technique)
+    by_control(control, Rules::tls(works), technique)
 }
 
 fn dns_technique(failure: Failure) -> Technique {

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::constants::LABEL_PREVALENCE;
+use super::down_or_blocked::SITE_DOWN;
 use super::evaluate::{Evaluated, Vote};
 use super::posterior::{Calibration, log10_odds};
 use super::rules::{Class, RuleId};
@@ -132,7 +133,7 @@ fn reason(rule: RuleId, label: Label) -> Option<&'static str> {
     match (label, rule) {
         (Label::Blocked | Label::Accessible, _) => None,
         (_, RuleId::HttpSiteFault) => Some("site_fault"),
-        (Label::Down, _) => Some("site_down"),
+        (Label::Down, _) => Some(SITE_DOWN),
         (_, RuleId::HttpChallenge) => Some("server_side_challenge"),
         (_, RuleId::LocalFault) => Some("probe_fault"),
         (_, RuleId::InstrumentFault) => Some("instrument_fault"),

@@ -1,6 +1,7 @@
 //! From the merged outcome of one measurement to its rule and vote.
 
 use super::constants::{BLOCKED_AT, CLEAR_AT};
+use super::down_or_blocked::{ANALYSIS_BLOCKED, by_comparison};
 use super::rules::{Class, RuleId};
 use super::technique::Technique;
 use crate::measurement::outcome::{EndpointSet, Judgement, flag};
@@ -75,8 +76,6 @@ const LOST_DNS: u32 =
 const LOST_TLS: u32 = flag::TLS_TIMEOUT | flag::TLS_RESET | flag::TLS_EOF | flag::TLS_CERTIFICATE | flag::TLS_OTHER;
 const LOST_HTTP: u32 = flag::HTTP_TIMEOUT | flag::HTTP_RESET | flag::HTTP_EOF | flag::HTTP_OTHER;
 const LOST_TCP: u32 = flag::TCP_TIMEOUT | flag::TCP_RESET | flag::TCP_REFUSED | flag::TCP_OTHER;
-const ANALYSIS_BLOCKED: u32 =
-    flag::ANALYSIS_DNS | flag::ANALYSIS_TCP | flag::ANALYSIS_HTTP_DIFF | flag::ANALYSIS_HTTP_FAILURE;
 
 /// Half rule (decision half-of-a-pool): at least half of the seen endpoints failed. An endpoint that answered on a
 /// retry did not fail.
@@ -130,16 +129,9 @@ fn pool_unconnected(set: &EndpointSet) -> Evaluated {
     }
 }
 
-/// Picks the rule of a failure by the client's own comparison: its control worked (`with`), it blames the site, or it
-/// is absent (`without`).
-fn failure(set: &EndpointSet, with: RuleId, without: RuleId, technique: Technique) -> Evaluated {
-    if set.has(ANALYSIS_BLOCKED) {
-        decide(with, Some(technique))
-    } else if set.has(flag::ANALYSIS_CLEAR) {
-        decide(RuleId::AnalysisDown, None)
-    } else {
-        decide(without, Some(technique))
-    }
+/// The rule of a failure: `works` if the client's control worked, `silent` if nothing is known of a control.
+fn failure(set: &EndpointSet, works: RuleId, silent: RuleId, technique: Technique) -> Evaluated {
+    judged(by_comparison(set, works, silent, technique))
 }
 
 fn host(set: &EndpointSet) -> Evaluated {

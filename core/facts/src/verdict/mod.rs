@@ -3,7 +3,8 @@
 //! | Module | What |
 //! |---|---|
 //! | [`constants`] | all numbers of the method; the methodology endpoint prints them |
-//! | [`rules`] | the rule list with stable ids and likelihood ratios; which rules say down and not blocked |
+//! | [`rules`] | the rule list with stable ids and likelihood ratios |
+//! | [`down_or_blocked`] | why a failure counts as a site that is down, and not as a block |
 //! | [`technique`] | the taxonomy of techniques and its wire names |
 //! | [`evaluate`] | from the merged outcome of one measurement to its rule and vote |
 //! | [`classify`](mod@classify) | the class of one raw document: accessible, blocked, down or unknown |
@@ -20,6 +21,7 @@ pub mod belief;
 pub mod classify;
 pub mod confirm;
 pub mod constants;
+pub mod down_or_blocked;
 pub mod evaluate;
 pub mod national;
 pub mod network;

@@ -43,8 +43,11 @@ use reports::{Answer, CamelAnswer};
 use ::facts::starter::categories::CODE_PATTERN;
 use engine::http::{Limit, Param, Route, handler};
 
-const AS_OF: Param =
-    Param::optional("as_of", "ISO 8601 time: what is known today about the world up to then.").known_time();
+const AS_OF: Param = Param::optional(
+    "as_of",
+    "ISO 8601 time: what is known today about the world up to then. A day stands for its end.",
+)
+.known_time();
 pub(crate) const FORMAT: Param =
     Param::optional("format", "`csv` gives the table of the answer as CSV; default `json`.")
         .one_of(&["json", "csv"])

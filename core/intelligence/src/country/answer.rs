@@ -23,6 +23,7 @@ use facts::source::Source;
 use facts::starter;
 use facts::subject::{Role, Subject};
 use facts::verdict::Technique;
+use facts::verdict::down_or_blocked;
 use facts::verdict::national::{self, Basis, CountryVerdict, ListEntry};
 use facts::verdict::network::{self, Status};
 use facts::verdict::posterior::Beta;
@@ -324,7 +325,7 @@ fn find(
     let limit = judged.iter().map(|(_, judged)| judged.ageing.limit).max().unwrap_or(0);
     let known = measured_by(&judged);
     let from_list = answer.basis == Basis::KnownList;
-    let down = verdict.status == Status::Unknown && essential.iter().any(|judged| judged.down > 0);
+    let down = essential.iter().map(|judged| judged.down).sum();
     let answer = Detection {
         name: subject.name.clone(),
         state: answer.status.into(),
@@ -341,7 +342,11 @@ fn find(
             true => vec!["known_list".to_owned()],
             false => known.iter().map(|source| source.id().to_owned()).collect(),
         },
-        licences: licences(&known, entries.iter().filter(|entry| from_list && entry.speaks(at)), view.settings),
+        licences: licences(
+            &licensed_by(&judged, measurements == 0),
+            entries.iter().filter(|entry| from_list && entry.speaks(at)),
+            view.settings,
+        ),
         last_checked: answer.last_checked,
         stale_since: newest.filter(|_| measurements == 0 && !from_list).map(|newest| newest.plus(limit)),
         listed: answer.listed,
@@ -352,7 +357,7 @@ fn find(
         networks_tested: verdict.networks_tested,
         blocked_weight: round(verdict.blocked_weight),
         p_blocked: round(verdict.p_blocked),
-        reason: (down && !from_list).then(|| "site_down".to_owned()),
+        reason: down_or_blocked::reason(verdict.status, down).filter(|_| !from_list).map(str::to_owned),
         roles: judged.iter().map(|(essential, judged)| role_answer(*essential, judged)).collect(),
         explanation: explain.then(|| explain::explain(view, &judged)).transpose()?,
         failure_rate: essential.iter().filter_map(|judged| judged.failure_rate).next(),
@@ -383,7 +388,17 @@ fn documented(view: &View<'_>, subject: &Subject) -> Option<Technique> {
 
 /// The sources of all series, each once.
 fn measured_by(judged: &[(bool, JudgedSeries)]) -> Vec<Source> {
-    let codes: BTreeSet<u8> = judged.iter().flat_map(|(_, judged)| &judged.sources).copied().collect();
+    distinct_sources(judged.iter().flat_map(|(_, judged)| &judged.sources))
+}
+
+/// The sources whose measurements an answer rests on or names: without any inside the age limit, those of the newest.
+fn licensed_by(judged: &[(bool, JudgedSeries)], stale: bool) -> Vec<Source> {
+    let newest = judged.iter().filter(|_| stale).flat_map(|(_, judged)| &judged.newest_sources);
+    distinct_sources(judged.iter().flat_map(|(_, judged)| &judged.sources).chain(newest))
+}
+
+fn distinct_sources<'a>(codes: impl Iterator<Item = &'a u8>) -> Vec<Source> {
+    let codes: BTreeSet<u8> = codes.copied().collect();
     codes.into_iter().filter_map(Source::from_code).collect()
 }
 

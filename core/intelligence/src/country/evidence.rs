@@ -87,6 +87,8 @@ pub struct JudgedSeries {
     /// The newest measurement before the asked time, however old, in hours since the epoch.
     pub newest: Option<i64>,
     pub sources: BTreeSet<u8>,
+    /// Sources of the newest measurement. An answer without measurements inside the age limit still names its time.
+    pub newest_sources: BTreeSet<u8>,
     /// Measurements inside the age limit that failed because the site is down.
     pub down: u32,
     /// Share of blocked and down measurements among those that say anything, inside the age limit.
@@ -458,6 +460,7 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings, trace: boo
     let mut verdict = national::verdict(&members(&networks));
     let mut seen = votes.seen;
     let newest = newest(view, key, at, &seen)?;
+    let (newest, newest_sources) = newest.map_or((None, BTreeSet::new()), |(hour, sources)| (Some(hour), sources));
     if networks.is_empty() && newest.is_some() {
         verdict.p_blocked = ageing.rate;
     }
@@ -479,6 +482,7 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings, trace: boo
         of_week: count(of_week),
         identities,
         newest,
+        newest_sources,
         sources: seen.iter().map(|seen| seen.source).collect(),
         down: tally.down,
         failure_rate: tally.failure_rate(),
@@ -535,10 +539,20 @@ fn count_in(networks: &mut [Network], seen: &[JudgedMeasurement]) {
     }
 }
 
-/// The hour of the newest measurement before `at`, however old.
-fn newest(view: &impl Read, key: &str, at: Timestamp, recent: &[JudgedMeasurement]) -> Result<Option<i64>> {
-    if let Some(hour) = recent.iter().map(|seen| seen.session.hour).max() {
-        return Ok(Some(hour));
+/// The hour of the newest measurement before `at`, however old, and the sources that have one in that hour.
+fn newest(
+    view: &impl Read,
+    key: &str,
+    at: Timestamp,
+    recent: &[JudgedMeasurement],
+) -> Result<Option<(i64, BTreeSet<u8>)>> {
+    let last = |seen: &[JudgedMeasurement]| {
+        let hour = seen.iter().map(|seen| seen.session.hour).max()?;
+        let of_hour = seen.iter().filter(|seen| seen.session.hour == hour);
+        Some((hour, of_hour.map(|seen| seen.source).collect()))
+    };
+    if let Some(newest) = last(recent) {
+        return Ok(Some(newest));
     }
     let mut end = u32::try_from(at.day()).unwrap_or(0).saturating_add(1);
     loop {
@@ -548,8 +562,8 @@ fn newest(view: &impl Read, key: &str, at: Timestamp, recent: &[JudgedMeasuremen
         let Some(day) = entries.max(rolled) else { return Ok(None) };
         let midnight = Timestamp(i64::from(day) * DAY);
         let seen = read(view, key, midnight, at.min(midnight.plus(DAY)))?;
-        if let Some(hour) = seen.iter().map(|seen| seen.session.hour).max() {
-            return Ok(Some(hour));
+        if let Some(newest) = last(&seen) {
+            return Ok(Some(newest));
         }
         // That row has only measurements later than `at`.
         end = day;

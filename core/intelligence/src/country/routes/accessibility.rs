@@ -102,7 +102,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let country = input::required("country", &request.country)?;
     let domains = request.domains.ok_or_else(|| Error::bad_request("`domains` is required."))?;
     let subjects = input::subjects(&cx, &domains, "domains").await?;
-    let question = SubjectQuestion::new(country, input::time(request.as_of.as_deref())?, false)?;
+    let question = SubjectQuestion::new(country, input::as_of(&cx, request.as_of.as_deref())?, false)?;
     let each = subjects.iter().map(|(_, subject)| subject.clone()).collect();
     let answers = leads::ask_each(&*cx.rt, &question, each).await?;
     let licences: Vec<String> = answers.iter().flat_map(|(answer, _)| answer.licences.clone()).collect();

@@ -25,7 +25,7 @@ pub struct DetectRequest {
     /// Adds the breakdown by network; research tier and above.
     #[serde(rename = "includeISPs")]
     include_isps: Option<bool>,
-    /// ISO 8601 time: what is known today about the world up to then.
+    /// ISO 8601 time: what is known today about the world up to then. A day stands for its end.
     #[schemars(regex(pattern = known_time_pattern()))]
     as_of: Option<String>,
     /// Adds rules, weights, votes and witnesses.
@@ -138,7 +138,7 @@ pub async fn detect(cx: Cx) -> Result<Response> {
     let country = input::required("country", &request.country)?;
     let target = input::required("target", &request.target)?.to_owned();
     let subject = reference::subject(&*cx.rt, &target).await?;
-    let at = input::time(request.as_of.as_deref())?;
+    let at = input::as_of(&cx, request.as_of.as_deref())?;
     let question = SubjectQuestion::new(country, at, request.explain.unwrap_or(false))?;
     let (answer, leads) = leads::ask(&*cx.rt, &question, subject, false).await?;
     let networks = if request.include_isps.unwrap_or(false) { answer.networks.clone() } else { Vec::new() };
@@ -240,7 +240,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let country = input::required("country", &request.country)?;
     let targets = request.targets.ok_or_else(|| crate::Error::bad_request("`targets` is required."))?;
     let subjects = input::subjects(&cx, &targets, "targets").await?;
-    let question = SubjectQuestion::new(country, input::time(request.as_of.as_deref())?, false)?;
+    let question = SubjectQuestion::new(country, input::as_of(&cx, request.as_of.as_deref())?, false)?;
     let each = subjects.iter().map(|(_, subject)| subject.clone()).collect();
     let answers = leads::ask_each(&*cx.rt, &question, each).await?;
     let licences: Vec<String> = answers.iter().flat_map(|(answer, _)| answer.licences.clone()).collect();

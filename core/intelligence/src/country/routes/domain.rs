@@ -66,6 +66,10 @@ pub struct DomainBody {
     freshness: Freshness,
     summary: DomainSummary,
     blocked_in: Vec<BlockedIn>,
+    /// Codes of the countries in which it is accessible.
+    accessible_in: Vec<String>,
+    /// Codes of the countries where it was measured or is listed, and no verdict holds now.
+    unknown_in: Vec<String>,
     /// The platform that the domain belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     platform: Option<PlatformEverywhere>,
@@ -153,10 +157,10 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
     let survey = survey(cx, &subject, at).await?;
     let mut answers = ask_all(cx, &subject, survey.suspects(), at, false).await?;
     let freshness = Freshness::new(&subject, survey.measured(), &answers, at.unwrap_or_else(|| cx.now()));
-    let Survey { elsewhere, mut blocking, licences, .. } = survey;
-    let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
-    counts.accessible += elsewhere.accessible;
-    counts.unknown += elsewhere.unknown;
+    let counts = survey.counts(&answers);
+    let (accessible_in, unknown_in) =
+        (survey.all_in(State::Accessible, &answers), survey.all_in(State::Unknown, &answers));
+    let Survey { mut blocking, licences, .. } = survey;
     let mut licences: Vec<String> = licences.into_iter().collect();
     licences.extend(answers.iter().flat_map(|(_, answer)| answer.licences.clone()));
     blocking += answers.iter().map(|(_, answer)| blocking_networks(answer).count()).sum::<usize>();
@@ -185,6 +189,8 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
             total_blocking_isps: blocking,
         },
         blocked_in,
+        accessible_in,
+        unknown_in,
         platform,
         latest_incident,
         license: license(&licences),
@@ -219,10 +225,7 @@ async fn leads(
 async fn counts(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<StatusCounts> {
     let survey = survey(cx, subject, at).await?;
     let answers = ask_all(cx, subject, survey.suspects(), at, true).await?;
-    let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
-    counts.accessible += survey.elsewhere.accessible;
-    counts.unknown += survey.elsewhere.unknown;
-    Ok(counts)
+    Ok(survey.counts(&answers))
 }
 
 /// What is known about a subject without asking every country, since a popular site is measured in every country and
@@ -231,8 +234,6 @@ async fn counts(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<Sta
 pub(super) struct Survey {
     /// All countries that know something, ordered by code.
     pub countries: Vec<Surveyed>,
-    /// The states of the countries that are no suspects, from their latest summaries.
-    pub elsewhere: StatusCounts,
     /// Number of networks that block in those countries.
     pub blocking: usize,
     /// Licences of the sources in those countries.
@@ -242,8 +243,8 @@ pub(super) struct Survey {
 /// A country that knows something about a subject.
 pub(super) struct Surveyed {
     pub code: String,
-    /// Whether it may block the subject.
-    suspect: bool,
+    /// The state by its latest summary; `None` if it may block the subject, and so must be asked.
+    state: Option<State>,
     /// When the subject was last measured there; `None` if it never was.
     measured: Option<Timestamp>,
 }
@@ -261,19 +262,40 @@ impl Survey {
 
     /// The countries that may block the subject.
     pub fn suspects(&self) -> Vec<String> {
-        self.countries.iter().filter(|country| country.suspect).map(|country| country.code.clone()).collect()
+        let suspects = self.countries.iter().filter(|country| country.state.is_none());
+        suspects.map(|country| country.code.clone()).collect()
+    }
+
+    /// The states of all countries, with the answers of the suspects.
+    pub fn counts(&self, answers: &[(SubjectQuestion, Detection)]) -> StatusCounts {
+        let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
+        for state in self.countries.iter().filter_map(|country| country.state) {
+            match state {
+                State::Accessible => counts.accessible += 1,
+                _ => counts.unknown += 1,
+            }
+        }
+        counts
+    }
+
+    /// The codes of all countries in a state, with the answers of the suspects.
+    fn all_in(&self, state: State, answers: &[(SubjectQuestion, Detection)]) -> Vec<String> {
+        let asked = answers.iter().filter(|(_, answer)| answer.state == state).map(|(question, _)| &question.code);
+        let known = self.countries.iter().filter(|country| country.state == Some(state)).map(|country| &country.code);
+        let codes: BTreeSet<&String> = asked.chain(known).collect();
+        codes.into_iter().cloned().collect()
     }
 }
 
 impl Surveyed {
     fn suspect(code: String) -> Surveyed {
-        Surveyed { code, suspect: true, measured: None }
+        Surveyed { code, state: None, measured: None }
     }
 
     /// Whether the country may know anything from this day on. A country that was last measured before the day has no
     /// measurements from then on. A list has a date of its own, so a country that may have one is asked.
     pub fn may_know_since(&self, day: i64) -> bool {
-        self.suspect || self.measured.is_some_and(|last| last.day() >= day)
+        self.state.is_none() || self.measured.is_some_and(|last| last.day() >= day)
     }
 }
 
@@ -291,18 +313,18 @@ pub(super) async fn survey(cx: &Cx, subject: &Subject, at: Option<Timestamp>) ->
         let seen = || seen.iter().filter(essential);
         let suspect = listed || seen().any(|glance| glance.state == State::Blocked);
         let measured = seen().map(|glance| glance.last_checked).max();
-        survey.countries.push(Surveyed { code: code.to_owned(), suspect, measured });
+        let state = match seen().any(|glance| glance.state == State::Accessible) {
+            true => State::Accessible,
+            false => State::Unknown,
+        };
+        let state = (!suspect).then_some(state);
+        survey.countries.push(Surveyed { code: code.to_owned(), state, measured });
         if suspect {
             continue;
         }
         let blocking: BTreeSet<u32> = seen().flat_map(|glance| &glance.blocking).copied().collect();
         survey.blocking += blocking.len();
         sources.extend(seen().flat_map(|glance| &glance.sources));
-        if seen().any(|glance| glance.state == State::Accessible) {
-            survey.elsewhere.accessible += 1;
-        } else {
-            survey.elsewhere.unknown += 1;
-        }
     }
     survey.licences = sources.into_iter().map(|source| source.licence_under(cx.settings()).to_owned()).collect();
     Ok(survey)

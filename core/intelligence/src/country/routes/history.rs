@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::accessibility::{AT_ONCE, ask_all};
-use super::answer::{StatusCounts, license};
+use super::answer::license;
 use super::domain::{Freshness, Survey, status, subject, survey};
 use super::input;
 use crate::aggregation::history::{self, HistoryAbout};
@@ -38,8 +38,12 @@ const PIECE: usize = 64 << 10;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct CountryDay {
+    /// The verdict at the end of that day, by all measurements until then.
     status: &'static str,
+    /// Share of that day's votes that say blocked, 0 to 1. Of a platform it is that of the essential part with the
+    /// largest share, since that part decides.
     block_rate: f64,
+    /// Measurements of that day; of a platform, of all its essential parts.
     measurements: u32,
 }
 
@@ -47,6 +51,7 @@ struct CountryDay {
 #[schemars(rename = "DomainDay")]
 struct Day {
     date: String,
+    /// By country code, those with measurements on that day.
     countries: BTreeMap<String, CountryDay>,
     total_measurements: u32,
     total_blocked: u32,
@@ -117,13 +122,11 @@ pub async fn history(cx: Cx) -> Result<Response> {
     let first = at.unwrap_or_else(|| cx.now()).day() + 1 - i64::from(days);
     let answers = ask_all(&cx, &subject, survey.suspects(), at, true).await?;
     let freshness = Freshness::new(&subject, survey.measured(), &answers, at.unwrap_or_else(|| cx.now()));
-    let Survey { countries, elsewhere, licences, .. } = survey;
+    let counts = survey.counts(&answers);
+    let Survey { countries, licences, .. } = survey;
     let asked_now = everywhere && at.is_none();
     let countries = countries.into_iter().filter(|country| !asked_now || country.may_know_since(first));
     let codes: Vec<String> = countries.map(|country| country.code).collect();
-    let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
-    counts.accessible += elsewhere.accessible;
-    counts.unknown += elsewhere.unknown;
     let mut licences: Vec<String> = licences.into_iter().collect();
     licences.extend(answers.iter().flat_map(|(_, answer)| answer.licences.clone()));
     let blocked = answers.iter().filter(|(_, answer)| answer.state == State::Blocked);

@@ -39,9 +39,12 @@ pub fn required<'a>(name: &str, value: &'a Option<String>) -> Result<&'a str> {
 }
 
 /// The time that a question in a body is about.
-pub fn time(value: Option<&str>) -> Result<Option<Timestamp>> {
+pub fn as_of(cx: &Cx, value: Option<&str>) -> Result<Option<Timestamp>> {
     let time = value
-        .map(|text| Timestamp::parse(text).ok_or_else(|| Error::bad_request("`as_of` must be an ISO 8601 time.")))
+        .map(|text| {
+            Timestamp::parse_moment(text, cx.now())
+                .ok_or_else(|| Error::bad_request("`as_of` must be an ISO 8601 time."))
+        })
         .transpose()?;
     known_time("as_of", time)
 }

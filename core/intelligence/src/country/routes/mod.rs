@@ -38,8 +38,11 @@ use crate::aggregation::history::{BY, SINCE_DAY, UNTIL_DAY};
 use crate::analytics::FORMAT;
 use engine::http::{Limit, Param, Route, handler};
 
-const AS_OF: Param =
-    Param::optional("as_of", "ISO 8601 time: what is known today about the world up to then.").known_time();
+const AS_OF: Param = Param::optional(
+    "as_of",
+    "ISO 8601 time: what is known today about the world up to then. A day stands for its end.",
+)
+.known_time();
 const EXPLAIN: Param =
     Param::optional("explain", "`true` adds rules, weights, votes and witnesses.").boolean().default("false");
 

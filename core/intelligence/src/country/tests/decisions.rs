@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{HEADER, Server, rows};
 use crate::Timestamp;
 use crate::import::{ImportKind, ListKind, Options};
-use facts::starter;
+use facts::starter::{self, known_blocks::KnownBlock};
 
 /// The deployment's clock is at 2026-01-01 (plus a few seconds of timers).
 const RECENT: &str = "2025-12-30";
@@ -49,6 +49,7 @@ fn no_measured_verdict_without_a_vote_in_30_days() {
     assert_eq!((&answer["status"], &answer["basis"]), (&"unknown".into(), &"unmeasured".into()), "{answer}");
     assert_eq!(answer["lastChecked"], "2025-11-01T07:00:00.000Z");
     assert_eq!(answer["staleSince"], "2025-12-01T07:00:00.000Z");
+    assert_eq!(answer["license"], "CC-BY-NC-SA-4.0", "of the measurement whose time it names");
     let then = server.detect("IT", "example.org", Some("2025-11-02"));
     assert_eq!((&then["status"], &then["evidenceCount"]), (&"blocked".into(), &8.into()), "{then}");
 }
@@ -74,7 +75,7 @@ fn as_of_knows_nothing_of_later_and_is_echoed() {
         "/data/domain/example.org?as_of=2025-12-10",
         "/data/domain/example.org/history?as_of=2025-12-10",
     ] {
-        assert_eq!(server.ok(path)["as_of"], "2025-12-10T00:00:00.000Z", "{path}");
+        assert_eq!(server.ok(path)["as_of"], "2025-12-10T23:59:59.999Z", "{path}");
     }
     let (status, _) = server.get("/data/country/IT?as_of=yesterday");
     assert_eq!(status, 400);
@@ -176,7 +177,8 @@ fn each_entry_of_a_list_keeps_its_own_date() {
 fn starter_facts_answer_at_first_start_until_they_are_old() {
     let server = Server::start();
     let now = engine::testing::START;
-    let in_force = starter::known_blocks::all().iter().find(|block| block.sets_status(now)).unwrap();
+    let known = |block: &&KnownBlock| block.confirmed_on <= now;
+    let in_force = starter::known_blocks::all().iter().find(|block| known(block) && block.sets_status(now)).unwrap();
     let answer = server.detect(in_force.country, in_force.target, None);
     assert_eq!((&answer["status"], &answer["basis"]), (&"blocked".into(), &"known_list".into()), "{answer}");
     assert_eq!(answer["lists"][0]["kind"], "documented");

@@ -21,8 +21,8 @@ use http::header::CACHE_CONTROL;
 
 const AS_OF: Param = Param::optional(
     "as_of",
-    "ISO 8601 time: incidents that had begun by then, with beginnings, ends and sentences as they were then. Counts are \
-     those of the whole incident. Not together with `status`.",
+    "ISO 8601 time: incidents that had begun by then, with beginnings, ends and sentences as they were then. A day stands \
+     for its end. Counts are those of the whole incident. Not together with `status`.",
 )
 .known_time();
 

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use engine::time::HOUR;
-use facts::change::constants::{BLOCK_DAYS, OUTAGE_EDGE_SHARE, OUTAGE_ELSE, OUTAGE_HOURS, OUTAGE_SHARE};
+use facts::change::constants::{BLOCK_DAYS, OUTAGE_ELSE, OUTAGE_HOURS, OUTAGE_SHARE};
 use facts::change::series::{Failures, Spell, total};
 use facts::verdict::constants::{DOWN_RATE_COUNTRIES, PEER_NETWORKS, PEER_SESSIONS, PEER_WINDOW, RATE_MEASUREMENTS};
+use facts::verdict::down_or_blocked::down_in_others;
 use facts::verdict::network::{down_rate, down_rate_but};
 
 /// What a country is told about a target in the other countries.
@@ -82,10 +83,10 @@ impl FailureRates {
         let days = self.days.medians_but(&own_days, Window::unusual);
         let at = |of: &[Option<f64>], place: u8| of.get(usize::from(place)).copied().flatten();
         let median = |of, place| at(of, place).or_else(|| at(&days, place / SPANS_OF_A_DAY)).unwrap_or(0.0);
-        let fails = |place: u8| median(&spans, place) >= OUTAGE_SHARE;
         let is_out = |place: u8| {
-            let mut beside = [place.checked_sub(1), place.checked_add(1)].into_iter().flatten();
-            fails(place) || median(&plain, place) >= OUTAGE_EDGE_SHARE && beside.any(fails)
+            let beside = [place.checked_sub(1), place.checked_add(1)].into_iter().flatten();
+            let beside = beside.map(|place| median(&spans, place));
+            down_in_others(median(&spans, place), median(&plain, place), beside)
         };
         (0..SPANS as u8).filter(|place| is_out(*place)).fold(0, |spans, place| spans | 1 << place)
     }

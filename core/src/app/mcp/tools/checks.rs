@@ -13,7 +13,11 @@ use crate::engine::http::{encoded, query};
 const DOMAIN: Input =
     Input::required("domain", Kind::Text(2_000), "A domain, URL or service, such as bbc.com or telegram.");
 const COUNTRY: Input = Input::required("country", Kind::Country, "ISO 3166-1 alpha-2, such as KE.");
-const AS_OF: Input = Input::optional("as_of", Kind::Text(40), "ISO 8601: the answer as of that time; default now.");
+const AS_OF: Input = Input::optional(
+    "as_of",
+    Kind::Text(40),
+    "ISO 8601: the answer as of that time; a day stands for its end; default now.",
+);
 
 pub const TOOLS: &[Tool] = &[
     Tool {

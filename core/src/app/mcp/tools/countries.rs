@@ -19,7 +19,11 @@ pub const TOOLS: &[Tool] = &[
         about: "What is blocked in a country: score (0 to 100, higher is worse), sites, services, active incidents.",
         inputs: &[
             COUNTRY,
-            Input::optional("as_of", Kind::Text(40), "ISO 8601: the answer as of that time; default now."),
+            Input::optional(
+                "as_of",
+                Kind::Text(40),
+                "ISO 8601: the answer as of that time; a day stands for its end; default now.",
+            ),
         ],
         for_agents: false,
         only_reads: true,
