@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::mem::discriminant;
 use std::path::{Path, PathBuf};
 
-use heliograph_tests::{described, recorded};
+use heliograph_tests::described;
+use heliograph_tests::recorded::{self, Kept};
 use serde_json::{Map, Value, json};
 
 /// An example that tells much has at most so many bytes of compact JSON.
@@ -56,10 +57,21 @@ fn told(value: &Value) -> usize {
     }
 }
 
-/// A request and its answer as an example has them; either may be absent.
-type Exchange = [Option<Value>; 2];
+/// A request and its answer as an example has them; either body may be absent.
+#[derive(Debug)]
+struct Exchange {
+    /// Path and query, where they are not always the same.
+    address: Option<String>,
+    bodies: [Option<Value>; 2],
+}
 
 const PARTS: [&str; 2] = ["request", "response"];
+
+/// The address of an example of an operation that has parameters.
+fn needed(name: &str, address: &str) -> Option<String> {
+    let parameters = described::parameters_of(name, address)?;
+    (!parameters.is_empty()).then(|| address.to_owned())
+}
 
 /// What of a recorded body can stand in an example: whole, or with shorter lists.
 fn fitting(name: &str, part: &str, body: &Value) -> Option<Value> {
@@ -72,12 +84,18 @@ fn fitting(name: &str, part: &str, body: &Value) -> Option<Value> {
     fits.filter(|value| value.to_string().len() <= MOST)
 }
 
-/// Members that the request and the answer both have, of the same type and with other values. Letters may be in another
-/// case.
-fn contradictions([request, response]: &Exchange) -> usize {
-    let text = |value: &Value| value.to_string().to_lowercase();
-    let (Some(Value::Object(request)), Some(Value::Object(response))) = (request, response) else { return 0 };
-    let both = request.iter().filter_map(|(name, asked)| Some((asked, response.get(name)?)));
+/// What the request names in its body or its address, and the answer names too, of the same type and with another value.
+/// Letters may be in another case, unless `with_case` says otherwise.
+fn contradictions(name: &str, exchange: &Exchange, with_case: bool) -> usize {
+    let text = |value: &Value| if with_case { value.to_string() } else { value.to_string().to_lowercase() };
+    let [request, Some(Value::Object(response))] = &exchange.bodies else { return 0 };
+    let parameters = exchange.address.as_ref().and_then(|address| described::parameters_of(name, address));
+    // Moments and ids have several forms.
+    let asked = parameters.into_iter().flatten().filter(|(name, _)| !["as_of", "id"].contains(&name.as_str()));
+    let asked = asked.map(|(name, value)| (name, Value::String(value)));
+    let members = request.as_ref().and_then(Value::as_object).into_iter().flatten();
+    let asked: Vec<(String, Value)> = asked.chain(members.map(|(name, value)| (name.clone(), value.clone()))).collect();
+    let both = asked.iter().filter_map(|(name, asked)| Some((asked, response.get(name)?)));
     let same_type = |(asked, answered): &(&Value, &Value)| discriminant(*asked) == discriminant(*answered);
     both.filter(same_type).filter(|(asked, answered)| text(asked) != text(answered)).count()
 }
@@ -95,17 +113,36 @@ fn is_odd(value: &Value) -> bool {
 /// The exchange that tells the most of those that are short; the shortest if there is none. One that says the same in both
 /// of its parts comes first. Equal ones are taken in the order of their text, so that the choice does not depend on the
 /// order of the tests.
-fn best(exchanges: impl Iterator<Item = Exchange>) -> Option<Exchange> {
+fn best(name: &str, exchanges: impl Iterator<Item = Exchange>) -> Option<Exchange> {
     let length = |value: &Option<Value>| value.as_ref().map_or(0, |value| value.to_string().len());
     let told = |value: &Option<Value>| value.as_ref().map_or(0, told);
     exchanges.min_by_key(|exchange| {
-        let lengths = exchange.each_ref().map(length);
+        let lengths = exchange.bodies.each_ref().map(length);
         let is_long = lengths.iter().any(|length| *length > ENOUGH);
-        let parts = exchange.each_ref().map(Option::is_none);
-        let much = exchange.iter().map(told).sum::<usize>();
+        let parts = exchange.bodies.each_ref().map(Option::is_none);
+        let much = exchange.bodies.iter().map(told).sum::<usize>();
         let order = if is_long { lengths.iter().sum() } else { usize::MAX - much };
-        let is_odd = exchange.iter().flatten().any(is_odd);
-        (parts, contradictions(exchange), is_odd, is_long, order, format!("{exchange:?}"))
+        let parameters = exchange.address.as_ref().and_then(|address| described::parameters_of(name, address));
+        let odd_parameter = |(name, value): &(String, String)| {
+            !value.starts_with(if name == "did" { "did:" } else { "" })
+                || value.starts_with('-')
+                || !value.contains(char::is_alphanumeric)
+                || is_odd(&value.as_str().into())
+        };
+        // Only tests write more signs than are needed.
+        let odd_address = |address: &String| address.ends_with('?') || address.replace("%20", "").contains(['%', '\'']);
+        let is_odd = exchange.bodies.iter().flatten().any(is_odd)
+            || parameters.iter().flatten().any(odd_parameter)
+            || exchange.address.iter().any(odd_address);
+        (
+            parts,
+            contradictions(name, exchange, false),
+            is_odd,
+            contradictions(name, exchange, true),
+            is_long,
+            order,
+            format!("{exchange:?}"),
+        )
     })
 }
 
@@ -115,28 +152,33 @@ fn examples_are_written_anew() {
         println!("skipped: HELIOGRAPH_RECORDED does not name a folder of recorded answers");
         return;
     };
-    let mut by_name: BTreeMap<String, Vec<[Value; 2]>> = BTreeMap::new();
-    for (name, request, response) in recorded::all(Path::new(&folder)) {
-        by_name.entry(name).or_default().push([request, response]);
+    let mut by_name: BTreeMap<String, Vec<Kept>> = BTreeMap::new();
+    for kept in recorded::all(Path::new(&folder)) {
+        by_name.entry(kept.operation.clone()).or_default().push(kept);
     }
     let (file, mut examples) = examples();
     for (name, recorded) in &by_name {
-        let exchanges = recorded
-            .iter()
-            .map(|[request, response]| [fitting(name, PARTS[0], request), fitting(name, PARTS[1], response)]);
+        let exchanges = recorded.iter().map(|kept| Exchange {
+            address: needed(name, &kept.address),
+            bodies: [fitting(name, PARTS[0], &kept.request), fitting(name, PARTS[1], &kept.response)],
+        });
         // What stands there comes from a server with sample data. It stays until its schema changes.
         let stands = examples.get(name).map(exchange_of);
         let stays = |exchange: &Exchange| {
             let fits =
                 |(part, value): (&&str, &Option<Value>)| value.as_ref().is_none_or(|value| fits(name, part, value));
-            PARTS.iter().zip(exchange).all(fits) && contradictions(exchange) == 0
+            let has_address =
+                exchange.address.is_some() || recorded.iter().all(|kept| needed(name, &kept.address).is_none());
+            has_address && PARTS.iter().zip(&exchange.bodies).all(fits) && contradictions(name, exchange, false) == 0
         };
-        let Some(chosen) = stands.filter(stays).or_else(|| best(exchanges)) else { continue };
-        let example: Map<String, Value> =
-            PARTS.iter().zip(chosen).filter_map(|(part, value)| Some(((*part).to_owned(), value?))).collect();
-        if !example.is_empty() {
-            examples.insert(name.clone(), Value::Object(example));
+        let Some(chosen) = stands.filter(stays).or_else(|| best(name, exchanges)) else { continue };
+        let bodies = PARTS.into_iter().zip(chosen.bodies).filter_map(|(part, value)| Some((part.to_owned(), value?)));
+        let mut example: Map<String, Value> = bodies.collect();
+        if example.is_empty() {
+            continue;
         }
+        example.extend(chosen.address.map(|address| ("address".to_owned(), address.into())));
+        examples.insert(name.clone(), Value::Object(example));
     }
     let text = serde_json::to_string_pretty(&examples).unwrap() + "\n";
     std::fs::write(file, text).unwrap();
@@ -153,12 +195,16 @@ fn examples() -> (PathBuf, Map<String, Value>) {
 #[test]
 fn no_example_answers_another_request() {
     for (name, example) in examples().1 {
-        assert_eq!(contradictions(&exchange_of(&example)), 0, "{name}");
+        let exchange = exchange_of(&example);
+        assert_eq!(contradictions(&name, &exchange, false), 0, "{name}");
+        let address = exchange.address.as_deref();
+        assert!(address.is_none_or(|address| needed(&name, address).is_some()), "{name}: {address:?}");
     }
 }
 
 fn exchange_of(example: &Value) -> Exchange {
-    PARTS.map(|part| example.get(part).cloned())
+    let address = example.get("address").and_then(Value::as_str).map(str::to_owned);
+    Exchange { address, bodies: PARTS.map(|part| example.get(part).cloned()) }
 }
 
 fn fits(name: &str, part: &str, value: &Value) -> bool {

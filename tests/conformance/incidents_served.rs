@@ -82,6 +82,10 @@ fn evidence_has_the_envelopes_of_both_generations(suite: &Suite) {
     let second = client.get(&format!("{KENYA}/evidence?limit=1&cursor={cursor}")).expect(200);
     assert_eq!((&first["evidence"][0], &second["evidence"][0]), (&rows[0], &rows[1]));
     assert_eq!((&first["count"], &second["has_more"]), (&json!(2), &json!(false)));
+    let table = client.get(&format!("{KENYA}/evidence?limit=1&format=csv"));
+    let next = table.header("link").and_then(|link| link.strip_prefix('<')?.split_once('>')).unwrap().0;
+    let second_row = client.get(next).text().lines().nth(1).unwrap().to_owned();
+    assert!(second_row.starts_with(rows[1]["id"].as_str().unwrap()), "{second_row}");
     client.get(&format!("{KENYA}/evidence?cursor=nowhere")).expect_error(400, "BAD_REQUEST");
 }
 

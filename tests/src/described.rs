@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use heliograph_core::app::openapi;
+use percent_encoding::percent_decode_str;
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 
@@ -66,6 +67,30 @@ pub fn operation(method: &str, path: &str) -> Option<&'static Value> {
     });
     let nearest = fitting.min_by_key(|(template, _)| template.matches('{').count());
     nearest.and_then(|(_, item)| item.get(method.to_lowercase()))
+}
+
+/// The parameters in an address, the path and query of a request to an operation: names with their values. `None` if it is
+/// no address of the operation.
+pub fn parameters_of(name: &str, address: &str) -> Option<Vec<(String, String)>> {
+    let (path, query) = address.split_once('?').unwrap_or((address, ""));
+    let (template, _) = DOCUMENT["paths"].as_object()?.iter().find(|(_, item)| {
+        item.as_object().is_some_and(|item| item.values().any(|operation| operation["operationId"] == name))
+    })?;
+    let decoded = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+    let (wanted, parts): (Vec<&str>, Vec<&str>) = (template.split('/').collect(), path.split('/').collect());
+    let parts = parts.iter().take(wanted.len() - 1).map(|part| (*part).to_owned());
+    let rest = path.splitn(wanted.len(), '/').last().map(str::to_owned);
+    let mut found = Vec::new();
+    for (wanted, part) in wanted.iter().zip(parts.chain(rest)) {
+        match wanted.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+            Some(name) => found.push((name.to_owned(), decoded(&part))),
+            None if *wanted == part => {}
+            None => return None,
+        }
+    }
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    found.extend(pairs.map(|(name, value)| (decoded(name), decoded(value))));
+    Some(found)
 }
 
 /// The schema of the `request` or the `response` of an operation by its name.

@@ -30,6 +30,7 @@ pub fn keep(method: &str, path: &str, body: &[u8], answer: &Answer) {
     let Ok(response) = serde_json::from_slice::<Value>(&answer.body) else { return };
     let line = json!({
         "operation": operation["operationId"],
+        "address": path,
         "request": serde_json::from_slice::<Value>(body).ok(),
         "response": response,
     });
@@ -38,16 +39,28 @@ pub fn keep(method: &str, path: &str, body: &[u8], answer: &Answer) {
     file.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// All that was kept in a folder: the name of the operation, the request and the answer.
-pub fn all(folder: &Path) -> Vec<(String, Value, Value)> {
+/// A request that was kept, and its answer.
+pub struct Kept {
+    /// The name of the operation.
+    pub operation: String,
+    /// Path and query.
+    pub address: String,
+    pub request: Value,
+    pub response: Value,
+}
+
+/// All that was kept in a folder.
+pub fn all(folder: &Path) -> Vec<Kept> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
     let texts: Vec<String> = files.collect();
     // One test sends what this reader takes for a mark of its own.
     let lines = texts.iter().flat_map(|text| text.lines()).filter_map(|line| serde_json::from_str::<Value>(line).ok());
     lines
-        .map(|mut line| {
-            let name = line["operation"].as_str().unwrap().to_owned();
-            (name, line["request"].take(), line["response"].take())
+        .map(|mut line| Kept {
+            operation: line["operation"].as_str().unwrap().to_owned(),
+            address: line["address"].as_str().unwrap().to_owned(),
+            request: line["request"].take(),
+            response: line["response"].take(),
         })
         .collect()
 }

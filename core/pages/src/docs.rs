@@ -182,7 +182,7 @@ pub async fn operation(cx: &Cx, w: Words) -> Result<Page> {
             .to_owned(),
         tag: tag(operation).to_owned(),
         parameters: given.iter().map(|parameter| one_parameter(parameter)).collect(),
-        request: request(&cx.settings().base_url(), &line, &given, &keys, &body),
+        request: request(&cx.settings().base_url(), &line, &asked(operation, &line, &given), &keys, &body),
         members,
         answers: statuses(document, operation),
         keys,
@@ -294,8 +294,15 @@ fn example(media: &Value) -> String {
     }
 }
 
-/// A request that can be pasted into a shell.
-fn request(base: &str, line: &Line, parameters: &[&Value], keys: &[String], body: &str) -> String {
+/// The address that was asked for the answer that is shown; where there is none, one made of the examples of parameters.
+fn asked(operation: &Value, line: &Line, parameters: &[&Value]) -> String {
+    match text(operation, "x-example-address") {
+        "" => made(line, parameters),
+        address => address.to_owned(),
+    }
+}
+
+fn made(line: &Line, parameters: &[&Value]) -> String {
     let mut path = line.path.clone();
     let mut query = Vec::new();
     for parameter in parameters {
@@ -314,6 +321,11 @@ fn request(base: &str, line: &Line, parameters: &[&Value], keys: &[String], body
         }
     }
     let mark = if query.is_empty() { "" } else { "?" };
+    format!("{path}{mark}{}", query.join("&"))
+}
+
+/// A request that can be pasted into a shell.
+fn request(base: &str, line: &Line, address: &str, keys: &[String], body: &str) -> String {
     let mut out = String::from("curl");
     if line.method != "GET" {
         out += &format!(" -X {}", line.method);
@@ -326,7 +338,7 @@ fn request(base: &str, line: &Line, parameters: &[&Value], keys: &[String], body
     if !body.is_empty() {
         out += &format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d '{}'", body.replace('\'', "'\\''"));
     }
-    format!("{out} \\\n  '{base}{path}{mark}{}'", query.join("&"))
+    format!("{out} \\\n  '{base}{}'", address.replace('\'', "%27"))
 }
 
 fn statuses(document: &Answer, operation: &Value) -> Vec<Status> {
@@ -394,10 +406,12 @@ mod tests {
             summary: String::new(),
         };
         let code = json!({ "name": "code", "in": "path", "example": "KE" });
-        let text = request("https://h.example", &line, &[&code], &["X-API-Key".to_owned()], "");
+        let text = request("https://h.example", &line, &made(&line, &[&code]), &["X-API-Key".to_owned()], "");
         assert_eq!(text, "curl \\\n  -H 'X-API-Key: YOUR_KEY' \\\n  'https://h.example/data/country/KE'");
         let words = json!({ "name": "q", "in": "query", "required": true, "example": "a b'&c" });
-        let text = request("https://h.example", &line, &[&code, &words], &[], "");
+        let text = request("https://h.example", &line, &made(&line, &[&code, &words]), &[], "");
         assert!(text.ends_with("/data/country/KE?q=a%20b%27%26c'"), "{text}");
+        let operation = json!({ "x-example-address": "/data/country/NO?as_of=2024-03-12" });
+        assert_eq!(asked(&operation, &line, &[&code]), "/data/country/NO?as_of=2024-03-12");
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, LINK};
 use http::{Method, StatusCode};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
@@ -190,6 +190,15 @@ impl Cx {
         let Some(text) = self.query("as_of")? else { return Ok(None) };
         let moment = |text: &str| Timestamp::parse_moment(text, self.now());
         known_time("as_of", Some(read_time("as_of", &text, moment)?))
+    }
+
+    /// Names the next page of a list in the header `Link` (RFC 8288), for forms that have no place for it such as CSV: the
+    /// same request with another cursor, which is made of signs that stand in queries as they are.
+    pub fn lead_on(&self, response: &mut Response, cursor: &str) {
+        let kept = self.request.query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
+        let cursor = format!("cursor={cursor}");
+        let pairs: Vec<&str> = kept.chain([cursor.as_str()]).collect();
+        response.set(LINK, &format!("<{}?{}>; rel=\"next\"", self.request.path, pairs.join("&")));
     }
 
     /// The answer that a published document is.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use http::header::LINK;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -131,17 +130,9 @@ pub async fn measurements(cx: Cx) -> Result<Response> {
         response = as_csv(&TABLE, &format!("{}-{}", body.country, body.target), &response)?;
     }
     if let Some(next) = &body.next_cursor {
-        response.set(LINK, &format!("<{}>; rel=\"next\"", address(&cx, next)));
+        cx.lead_on(&mut response, next);
     }
     cx.tagged(response, MAX_AGE)
-}
-
-/// The address of the next page: the same question with another cursor, which has only digits and dots.
-fn address(cx: &Cx, next: &str) -> String {
-    let kept = cx.request.query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
-    let cursor = format!("cursor={next}");
-    let pairs: Vec<&str> = kept.chain([cursor.as_str()]).collect();
-    format!("{}?{}", cx.request.path, pairs.join("&"))
 }
 
 fn measurement(row: MeasurementRow, series: &[String]) -> Option<Measurement> {

@@ -62,6 +62,7 @@ impl<'de> Deserialize<'de> for Flag {
 /// What was understood.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ParsedBody {
+    /// English name of the country that the claim names.
     country: Option<String>,
     country_code: Option<String>,
     /// A platform slug, a domain, or `internet`.

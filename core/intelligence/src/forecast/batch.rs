@@ -26,6 +26,7 @@ pub struct BatchRequest {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BatchError {
+    /// The country as it was asked for.
     country: String,
     error: &'static str,
     message: String,

@@ -99,6 +99,7 @@ pub struct UnreadCounts {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SenderCount {
     pub from: String,
+    /// Number of messages of this sender.
     pub count: u64,
 }
 

@@ -49,6 +49,9 @@ pub fn operation(route: &Route, schemas: &mut Schemas) -> Value {
         set("requestBody", body);
     }
     set("responses", answers::all(route, &name, schemas));
+    if let Some(address) = examples::address(&name) {
+        set("x-example-address", json!(address));
+    }
     set("security", security(route));
     if route.body != BodyKind::None {
         set("x-max-body-bytes", json!(route.max_body));

@@ -181,6 +181,20 @@ fn every_schema_is_an_object_and_every_reference_leads_to_one() {
     });
 }
 
+/// A meaning that only one schema has stands at its member.
+#[test]
+fn every_meaning_of_the_table_serves_several_schemas_and_stands_in_the_order_of_names() {
+    let document = generate();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let lines: Vec<(&str, &str)> =
+        include_str!("members.tsv").lines().map(|line| line.split_once('\t').unwrap()).collect();
+    assert!(lines.is_sorted_by(|(a, _), (b, _)| a < b));
+    for (name, meaning) in lines {
+        let has = |schema: &&Value| schema["properties"][name]["description"] == meaning;
+        assert!(schemas.values().filter(has).count() > 1, "{name}");
+    }
+}
+
 #[test]
 fn every_component_is_used() {
     let (document, mut used) = (generate(), BTreeSet::new());

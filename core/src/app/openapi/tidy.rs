@@ -1,5 +1,8 @@
 //! Schemas as generators of clients read them: the same values, written so that each generator makes one type of them.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 
 /// The schema with all schemas inside it in the plainest form.
@@ -44,9 +47,23 @@ fn required(out: &mut Map<String, Value>) {
     }
 }
 
+/// What members mean that mean the same in every schema: name and description. A schema that says more says it itself.
+static MEMBERS: LazyLock<BTreeMap<&str, &str>> =
+    LazyLock::new(|| include_str!("members.tsv").lines().filter_map(|line| line.split_once('\t')).collect());
+
 fn properties(value: Value) -> Value {
     let Value::Object(members) = value else { return value };
-    Value::Object(members.into_iter().map(|(name, schema)| (name, anything(schema))).collect())
+    let described = |(name, schema): (String, Value)| {
+        let mut schema = anything(schema);
+        if let (Some(meaning), Some(plain)) = (MEMBERS.get(name.as_str()), schema.as_object_mut())
+            && !plain.contains_key("description")
+            && !plain.contains_key("$ref")
+        {
+            plain.insert("description".into(), (*meaning).into());
+        }
+        (name, schema)
+    };
+    Value::Object(members.into_iter().map(described).collect())
 }
 
 /// `true` allows anything, as `{}` does, which viewers can show.

@@ -112,6 +112,7 @@ struct SourceBody {
 pub struct SourcesBody {
     generated: String,
     count: usize,
+    /// All sources that can be read, with what is known of their data here.
     sources: Vec<SourceBody>,
 }
 

@@ -356,7 +356,10 @@ pub async fn list(cx: Cx) -> Result<Response> {
         license,
     };
     let response = Response::json(&body)?;
-    let response = if wants_csv(&cx)? { as_csv(&TABLE, &body.readable_id, &response)? } else { response };
+    let mut response = if wants_csv(&cx)? { as_csv(&TABLE, &body.readable_id, &response)? } else { response };
+    if let Some(next) = &body.next_cursor {
+        cx.lead_on(&mut response, next);
+    }
     cx.tagged(response, if is_loose { 0 } else { max_age })
 }
 
