@@ -314,6 +314,9 @@ fn what_visitors_do_wrong_is_said_in_their_language_alone(suite: &Suite) {
         ("/country/KE?as_of=1960-01-01", 400),
         ("/site/a%20b/KE", 400),
         ("/site/a%20b", 400),
+        ("/site/telegrm/KE", 400),
+        ("/site/localhost", 400),
+        ("/site/1.2.3.4/KE", 400),
         ("/site/telegram/KE?days=0", 400),
         ("/site/telegram/KE?since=yesterday", 400),
         ("/site/telegram/KE?since=2024-01-01&to=2023-01-01", 400),
@@ -328,6 +331,11 @@ fn what_visitors_do_wrong_is_said_in_their_language_alone(suite: &Suite) {
             assert!(text.contains(&format!("{other} {status}")) && !text.contains(ENGLISH), "{path}: {text}");
         }
         assert!(!client.get(path).text().contains(ENGLISH), "{path}: an English page marks English");
+    }
+    // Who mistypes a name keeps what was written, and is led to the name that is nearly the same.
+    for (path, asked) in [("/site/telegrm/KE", "value=\"telegrm\""), ("/site/telegrm.org/KE", "telegrm.org")] {
+        let text = client.get(path).text().to_owned();
+        assert!(text.contains("href=\"/site/telegram") && text.contains(asked), "{path}: {text}");
     }
     let form = Some("application/x-www-form-urlencoded");
     let refused = client.send("POST", "/ar/api-key", form, b"email=nobody");

@@ -12,6 +12,7 @@ use crate::behind::{self, Measurement, Network, Rule, Vote};
 use crate::country::known;
 use crate::image::NETWORKS;
 use crate::incident::Line;
+use crate::near;
 use crate::page::{Frame, Page};
 use crate::range::{Moment, Range, Then};
 use crate::words::Words;
@@ -33,6 +34,8 @@ struct CheckPage {
     summary: String,
     facts: Vec<(String, String)>,
     platform: Option<(String, String, String)>,
+    /// What may have been meant, of a site that nobody measured.
+    meant: Option<&'static str>,
     lists: Vec<(String, String)>,
     networks: Vec<Network>,
     /// Which share of all networks is shown, where it is not all.
@@ -146,7 +149,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let named = [("site", subject(&site).into()), ("country", code.into())];
     let summary = check.said(w.0, "summary");
     let shown = if computed { format!("?{}", cx.request.query) } else { String::new() };
-    let frame = Frame::new(cx, w, format!("/site/{address}/{code}{shown}"), w.with("check.title", &named));
+    let frame = Frame::new(cx, w, format!("/site/{}/{code}{shown}", near::usual(&site)), w.with("check.title", &named));
     let feed = format!("/data/incidents/feed.atom?country={code}&{}={address}", about(&site));
     let days = days(&history, w);
     let (networks, all_networks) = behind::networks(&check, w);
@@ -161,6 +164,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         status_word: w.value("status", check.text("status")),
         facts: facts(&check, w),
         platform: platform(&check, w, &summary),
+        meant: if check.text("basis") == "unmeasured" && !is_measured(&check) { near::meant(&site) } else { None },
         summary,
         lists: check.list("lists").iter().map(|list| listed(list, w)).collect(),
         networks_shown: w.shown(networks.len() as u64, all_networks as u64),

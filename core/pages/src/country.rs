@@ -261,9 +261,11 @@ fn forecast(forecast: &Answer, record: &Answer, w: Words) -> Forecast {
 }
 
 fn network(row: &Answer, w: Words) -> Network {
+    let asn = row.text("asn");
     Network {
-        asn: row.text("asn").to_owned(),
-        name: row.text("name").to_owned(),
+        asn: asn.to_owned(),
+        // A network whose name nobody imported is called by its number.
+        name: Some(row.text("name")).filter(|name| *name != asn).unwrap_or_default().to_owned(),
         measurements: row.count("measurements"),
         rate: w.percent(row.number("block_rate").unwrap_or_default()),
     }

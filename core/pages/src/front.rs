@@ -31,6 +31,8 @@ struct Front {
     measured: Measured,
     map: (u32, u32),
     map_alt: String,
+    /// What the form begins with: nothing.
+    asked: &'static str,
 }
 
 struct Scored {
@@ -95,6 +97,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         then,
         measured,
         map: map::size(),
+        asked: "",
     };
     Ok(Page::of(&front)?.computed(moment.is_some()))
 }

@@ -74,6 +74,11 @@ struct Step {
     request: &'static str,
 }
 
+/// The readers for whom there is a guide, as its address has them.
+pub fn readers() -> impl Iterator<Item = &'static str> {
+    GUIDES.iter().map(|(reader, _)| *reader)
+}
+
 #[derive(Template)]
 #[template(path = "guide.html")]
 struct GuidePage {

@@ -8,6 +8,7 @@
 //! | [`layer`] | the pages and their addresses |
 //! | `page` | what every page has: language, frame, headers, errors |
 //! | `refused` | what pages say of errors |
+//! | `near` | what a reader may have meant whose site is not known |
 //! | `words` | the words of pages in every language |
 //! | `answer` | what the program's routes answer |
 //! | `front`, `country`, `site`, `check`, `incident` | pages about the state of things |
@@ -35,6 +36,7 @@ mod incident;
 mod key;
 pub mod layer;
 mod method;
+mod near;
 mod page;
 mod range;
 mod refused;

@@ -12,6 +12,7 @@ use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CON
 
 use crate::answer::refusal;
 use crate::front::countries;
+use crate::near;
 use crate::range::Then;
 use crate::refused::Refusal;
 use crate::style;
@@ -144,6 +145,9 @@ struct ErrorPage {
     refusal: Refusal,
     /// Countries to choose from, where another question helps.
     countries: Vec<(String, String)>,
+    /// What the form begins with, and what may have been meant.
+    asked: String,
+    meant: Option<&'static str>,
     then: Then,
 }
 
@@ -206,11 +210,14 @@ fn error_page(w: Words, error: &Error) -> Result<Page> {
         StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST => countries(w),
         _ => Vec::new(),
     };
+    let refusal = Refusal::of(error, w);
     Page::of(&ErrorPage {
         frame,
         w,
         status: status.as_u16(),
-        refusal: Refusal::of(error, w),
+        asked: refusal.site.clone(),
+        meant: near::meant(&refusal.site),
+        refusal,
         countries,
         then: Then::default(),
     })

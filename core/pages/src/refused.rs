@@ -18,7 +18,7 @@ const KNOWN: [(&str, &str); 20] = [
     ("No country has the code `*`.", "refused.country"),
     ("* is not an ISO 3166-1 country code.", "refused.country"),
     ("What was asked about names no site or service.", "refused.site"),
-    ("\"*\" names no domain or service: *.", "refused.subject"),
+    (NO_SUBJECT, "refused.subject"),
     ("`days` must be a whole number from 1 to 366.", "refused.days"),
     ("`since` must not lie after `to`, and before it by at most 366 days.", "refused.range"),
     ("`*` must be a day such as 2023-11-08.", "refused.day"),
@@ -33,22 +33,28 @@ const KNOWN: [(&str, &str); 20] = [
     ("`email` must be an address such as name@example.org.", "refused.email"),
 ];
 
+/// The message about what is neither a domain nor a service.
+const NO_SUBJECT: &str = "\"*\" names no domain or service: *.";
+
 /// A sentence for visitors, and the English message beside it where that says more.
 pub struct Refusal {
     pub said: String,
     pub english: String,
+    /// What was asked about, where that names no site.
+    pub site: String,
 }
 
 impl Refusal {
     pub fn of(error: &Error, w: Words) -> Refusal {
-        if w.0 == Language::English {
-            return Refusal { said: error.message.to_string(), english: String::new() };
-        }
+        let site = matched(NO_SUBJECT, &error.message).unwrap_or_default().to_owned();
         if let Some(said) = known(&error.message, w) {
-            return Refusal { said, english: String::new() };
+            return Refusal { said, english: String::new(), site };
+        }
+        if w.0 == Language::English {
+            return Refusal { said: error.message.to_string(), english: String::new(), site };
         }
         let english = if says_more(error.code) { error.message.to_string() } else { String::new() };
-        Refusal { said: w.t(general(error.code)).to_owned(), english }
+        Refusal { said: w.t(general(error.code)).to_owned(), english, site }
     }
 }
 
@@ -65,8 +71,11 @@ fn matched<'t>(pattern: &str, text: &'t str) -> Option<&'t str> {
     let mut parts = pattern.split('*');
     let mut rest = text.strip_prefix(parts.next()?)?;
     let mut value = "";
-    for (at, part) in parts.enumerate() {
-        let ends = if part.is_empty() { rest.len() } else { rest.find(part)? };
+    let mut parts = parts.enumerate().peekable();
+    while let Some((at, part)) = parts.next() {
+        // What stands at the end is looked for there, since it may stand before too.
+        let is_last = parts.peek().is_none();
+        let ends = if is_last { rest.strip_suffix(part)?.len() } else { rest.find(part)? };
         if at == 0 {
             value = rest.get(..ends)?;
         }
@@ -139,6 +148,7 @@ mod tests {
     fn a_pattern_fits_the_whole_of_a_message_or_not_at_all() {
         assert_eq!(matched("a `*` b: *.", "a `x` b: y."), Some("x"));
         assert_eq!(matched("a.", "a."), Some(""));
+        assert_eq!(matched("`*`: *.", "`x`: at least two, such as example.org."), Some("x"));
         for other in ["a `x` b", "b `x` b: y.", "a `x` b: y. And more", ""] {
             assert_eq!(matched("a `*` b: *.", other), None, "{other}");
         }

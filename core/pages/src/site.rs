@@ -9,6 +9,7 @@ use crate::answer::{self, Answer};
 use crate::check::is_measured;
 use crate::front::countries;
 use crate::incident::Line;
+use crate::near;
 use crate::page::{Frame, Page};
 use crate::range::{Moment, Then};
 use crate::words::Words;
@@ -23,6 +24,8 @@ struct SitePage {
     /// As a part of an address.
     address: String,
     platform: Option<(String, String)>,
+    /// What may have been meant, of a site that nobody measured.
+    meant: Option<&'static str>,
     countries: Vec<(String, String)>,
     blocked: Vec<Row>,
     /// The other countries that know something: what is so in them, their codes and their names.
@@ -66,12 +69,13 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let in_all: u64 = counted.iter().map(|name| answer.count(&format!("/summary/{name}_countries"))).sum();
     let rows = answer.list("blocked_in");
     let page = SitePage {
-        frame: Frame::new(cx, w, format!("/site/{address}{}", then.link), title)
+        frame: Frame::new(cx, w, format!("/site/{}{}", near::usual(&site), then.link), title)
             .unlisted(moment.is_some())
             .feed(feed.0, feed.1),
         w,
         then,
         platform,
+        meant: if in_all == 0 { near::meant(&site) } else { None },
         countries: countries(w),
         blocked: rows.iter().map(|row| one_country(row, &lines, w)).collect(),
         others: ["accessible_in", "unknown_in"].iter().filter_map(|state| others(&answer, state, w)).collect(),

@@ -7,16 +7,19 @@ use facts::sentence::Language;
 use facts::starter::{Country, Platform};
 use http::StatusCode;
 
-use crate::answer;
 use crate::words::Words;
+use crate::{answer, guide};
 
 const FIXED: [&str; 6] = ["/", "/incidents", "/open-data", "/method", "/about", "/api-key"];
+/// In English alone.
+const DOCUMENTS: &str = "/docs";
 /// Seconds for which any cache may keep it.
 const FRESH: u32 = 3_600;
 
 pub async fn sitemap(cx: Cx) -> Result<Response> {
     let incidents = answer::ask(&cx, "/data/incidents", "limit=200").await?;
     let mut paths: Vec<String> = FIXED.map(str::to_owned).to_vec();
+    paths.extend(guide::readers().map(|reader| format!("/guide/{reader}")));
     paths.extend(Country::all().iter().map(|country| format!("/country/{}", country.code)));
     paths.extend(Platform::all().iter().map(|platform| format!("/site/{}", platform.slug)));
     paths.extend(
@@ -26,6 +29,7 @@ pub async fn sitemap(cx: Cx) -> Result<Response> {
     let mut out = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
     );
+    out.push_str(&format!("<url><loc>{base}{DOCUMENTS}</loc></url>\n"));
     for path in &paths {
         for language in Language::ALL {
             // Codes and names of platforms have no character that XML escapes.
