@@ -97,7 +97,8 @@ fn info() -> Value {
         "title": "Heliograph",
         "summary": "Censorship intelligence and agent relay.",
         "description": "Where the internet is blocked and shut down, by measurement, with the evidence; and messages, tasks \
-            and payments between agents. Every failure has the body `ErrorAnswer`. Times are in UTC.",
+            and payments between agents. Every failure has the body `ErrorAnswer`. Times are in UTC. A parameter that an \
+            operation does not have is ignored, and a `limit` above the largest counts as the largest.",
         "version": VERSION,
         "x-interface-version": INTERFACE,
         "x-program-version": env!("CARGO_PKG_VERSION"),
