@@ -19,7 +19,7 @@ async fn every_read_of_open_data_has_its_form(server: &Server) {
     }
     let past = IncidentFilter { as_of: Some("2021-03-04".into()), ..IncidentFilter::default() };
     let past = client.incidents(&past).await.unwrap();
-    assert_eq!(past.as_of.as_deref(), Some("2021-03-04T00:00:00.000Z"));
+    assert_eq!(past.as_of.as_deref(), Some("2021-03-04T23:59:59.999Z"));
     assert!(past.incidents.iter().all(|incident| incident.start_time.as_str() < "2021-03-05"));
     client.changed_incidents("2020-01-01T00:00:00Z", 5).await.unwrap();
     let counting = Counting { countries: Some("DE".into()), axis_x: Some("domain".into()), ..Counting::default() };

@@ -97,7 +97,10 @@ struct IncidentPage {
     /// Number, name, and blocked votes among the votes.
     networks: Vec<(String, String, String)>,
     evidence: Vec<Evidence>,
+    /// Votes and reports that it rests on.
     evidence_count: u64,
+    /// How many of the rows that can be listed stand here, where that is not all.
+    evidence_shown: String,
     independent: u64,
     other_sources: String,
     /// Incidents of the country in the same days.
@@ -160,6 +163,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             })
             .collect(),
         evidence_count: evidence.count("evidenceCount"),
+        evidence_shown: w.shown(list.len() as u64, evidence.count("listed")),
         independent: evidence.count("/corroboration/independentSources"),
         other_sources: w.sources(&evidence.texts("/corroboration/sources")),
         incidents,

@@ -24,6 +24,8 @@ pub const AGENTS: usize = 1_000_000;
 const FEW: usize = 10_000;
 /// Messages that are made at a time.
 const STEP: usize = 20_000;
+/// Memory for pages while a file is made. With the default, half of the time goes into reading again what was written.
+const CACHE_WHILE_MADE: &str = "8589934592";
 /// Agents with credit.
 const PAYERS: usize = 2_000;
 const PAYING: usize = 16;
@@ -53,21 +55,26 @@ pub struct Files<'r> {
 
 impl<'r> Files<'r> {
     pub fn set(runtime: &'r Runtime, folder: &Path, plan: &Plan, cores: &Cores) -> Files<'r> {
-        let side = |name: &str, agents: usize| {
+        let side = |name: &str, agents: usize, messages: usize| {
             let own = folder.join(name);
             std::fs::create_dir(&own).unwrap();
-            let (relay, mut payers) = Relay::start_with(agents, runtime, &own, cores);
+            let command = || service::command(&own.join("relay.redb"), cores);
+            let mut making = command();
+            making.args(["--set", &format!("cache_bytes={CACHE_WHILE_MADE}")]);
+            let (relay, mut payers) = Relay::of(Server::start(making), runtime, agents);
+            eprintln!("{agents} agents");
+            for step in 0..messages / STEP {
+                let outcome = relay.scatter(runtime, STEP, 1_000_000 + 2 * step as u64);
+                if step % 10 == 0 {
+                    eprintln!("{} messages, {:.0} a second", (step + 1) * STEP, outcome.rate);
+                }
+            }
+            let relay = relay.restart(command());
             payers.signers.truncate(PAYERS);
             payers.grant(runtime, &relay.server.base);
             Side { relay, payers, paid: 0 }
         };
-        let sides = [side("grown", plan.agents), side("empty", FEW.min(plan.agents))];
-        for step in 0..plan.messages / STEP {
-            let outcome = sides[0].relay.scatter(runtime, STEP, 1_000_000 + 2 * step as u64);
-            if step % 10 == 0 {
-                eprintln!("{} messages, {:.0} a second", (step + 1) * STEP, outcome.rate);
-            }
-        }
+        let sides = [side("grown", plan.agents, plan.messages), side("empty", FEW.min(plan.agents), 0)];
         let file = std::fs::metadata(folder.join("grown/relay.redb")).map_or(0, |file| file.len());
         let size = format!(
             "the grown file has {} agents, {} messages and {:.1} GB",

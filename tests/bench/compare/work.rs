@@ -1,6 +1,7 @@
 //! The works, and who does them.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use base64::Engine;
@@ -82,13 +83,14 @@ impl Relay {
         Relay::of(server, runtime, plan.agents).0
     }
 
-    /// The present build with so many recipients, who can also pay.
-    pub fn start_with(agents: usize, runtime: &Runtime, folder: &Path, cores: &Cores) -> (Relay, People) {
-        let server = Server::start(service::command(&folder.join("relay.redb"), cores));
-        Relay::of(server, runtime, agents)
+    /// The same agents on a server that is started after this one has ended: a file has one process.
+    pub fn restart(self, command: Command) -> Relay {
+        self.server.stop();
+        Relay { server: Server::start(command), ..self }
     }
 
-    fn of(server: Server, runtime: &Runtime, agents: usize) -> (Relay, People) {
+    /// Registers so many agents, who can also pay, on a server that runs.
+    pub fn of(server: Server, runtime: &Runtime, agents: usize) -> (Relay, People) {
         let client = Client::http(&server.base);
         let senders = service::agents(&client, CONNECTIONS);
         let people = People::register(runtime, &server.base, agents);
