@@ -128,7 +128,7 @@ async fn asked(cx: &Cx, site: &str, code: &str, w: Words) -> Result<Asked> {
 }
 
 /// The parameter of lists of incidents that names a site or a service.
-fn about(site: &str) -> &'static str {
+pub fn about(site: &str) -> &'static str {
     if site.contains('.') { "domain" } else { "service" }
 }
 

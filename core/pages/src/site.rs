@@ -6,7 +6,7 @@ use engine::http::{Cx, encoded};
 use facts::sentence::names::subject;
 
 use crate::answer::{self, Answer};
-use crate::check::is_measured;
+use crate::check::{about, is_measured};
 use crate::front::countries;
 use crate::incident::Line;
 use crate::near;
@@ -54,7 +54,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let past = moment.as_ref().map(Moment::route).unwrap_or_default();
     let then = Then::new(moment.as_ref(), w);
     let answer = answer::ask(cx, &format!("/data/domain/{address}"), &past).await?;
-    let about = if answer.text("domain").contains('.') { "domain" } else { "service" };
+    let about = about(answer.text("domain"));
     let wanted = format!("{about}={}&limit=20{}", encoded(answer.text("domain")), then.at);
     let incidents = answer::ask_if_any(cx, "/data/incidents", &wanted).await?;
     let platform = answer.has("platform").then(|| {
@@ -111,11 +111,10 @@ fn one_country(row: &Answer, incidents: &[Line], w: Words) -> Row {
     }
 }
 
-/// The countries in a state, ordered by name.
+/// The countries in a state, in the order of their names.
 fn others(answer: &Answer, state: &str, w: Words) -> Option<(String, Vec<(String, String)>)> {
-    let mut countries: Vec<(String, String)> =
-        answer.texts(state).iter().map(|code| ((*code).to_owned(), w.country(code))).collect();
-    countries.sort_by(|(_, a), (_, b)| a.cmp(b));
+    let codes = answer.texts(state);
+    let countries: Vec<(String, String)> = countries(w).into_iter().filter(|(code, _)| codes.contains(code)).collect();
     let title = w.count(&format!("site.{state}"), countries.len() as u64);
     (!countries.is_empty()).then_some((title, countries))
 }
