@@ -301,7 +301,7 @@ fn histories_by_network_say_what_the_counts_say(suite: &Suite) {
     let one = of(&format!("/data/network/{BLOCKING}/history?country={COUNTRY}&"));
     assert_eq!(one.len(), 4, "{one:?}");
     let csv = client.get(&format!("/data/network/AS{BLOCKING}/history?{RANGE}&format=csv"));
-    let header = "date,country,asn,measurements,votes,blocked,confirmed,blockRate,license\r\n";
+    let header = "date,country,asn,measurements,votes,blocked,confirmed,blockRate,name,license\r\n";
     assert!(csv.text().starts_with(header), "{}", csv.text());
     assert_eq!(csv.text().lines().count(), 1 + network.len());
     client.get("/data/network/x/history").expect_error(400, "BAD_REQUEST");

@@ -56,7 +56,11 @@ struct CheckPage {
     measurements: Vec<Measurement>,
     incidents: Vec<Line>,
     licence: String,
+    /// Whether the site is a service of several parts.
+    has_parts: bool,
     cited: String,
+    /// The address to cite: a page about now says another thing tomorrow, so it names the day.
+    cited_address: String,
 }
 
 struct DayRow {
@@ -68,6 +72,7 @@ struct DayRow {
 /// A network in the table of the grid.
 struct GridRow {
     asn: String,
+    name: String,
     /// Days with votes, and those among them on which at least half of the votes say blocked.
     days: u64,
     blocked_days: u64,
@@ -81,6 +86,7 @@ struct GridRow {
 pub struct NetworkDay {
     pub date: String,
     pub asn: String,
+    pub name: String,
     pub measurements: u64,
     pub votes: u64,
     pub blocked: u64,
@@ -93,6 +99,7 @@ pub async fn by_network(cx: &Cx, site: &str, country: &str, range: &Range) -> Re
     let row = |row: &Answer| NetworkDay {
         date: row.text("date").to_owned(),
         asn: row.text("asn").to_owned(),
+        name: row.text("name").to_owned(),
         measurements: row.count("measurements"),
         votes: row.count("votes"),
         blocked: row.count("blocked"),
@@ -154,6 +161,8 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let days = days(&history, w);
     let (networks, all_networks) = behind::networks(&check, w);
     let then = Then::new(moment.as_ref(), w);
+    let today = cx.now().to_string();
+    let cited_at = if then.is_now() { format!("?as_of={}", today.get(..10).unwrap_or(&today)) } else { then.link.clone() };
     let page = CheckPage {
         frame: frame.about(summary.clone()).unlisted(computed).feed(w.with("feed.check", &named), feed),
         w,
@@ -185,7 +194,9 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         measurements,
         incidents: lines(&incidents, &check, &then, w),
         licence: check.text("license").to_owned(),
-        cited: w.day(&cx.now().to_string()),
+        has_parts: check.list("/explanation/roles").len() > 1,
+        cited: w.day(&today),
+        cited_address: format!("{}{cited_at}", w.check(&near::usual(&site), code)),
         then,
         address,
         range,
@@ -288,6 +299,7 @@ fn grid(history: &[NetworkDay], w: Words) -> Vec<GridRow> {
         let day = |date: Option<&str>| date.map(|date| w.day(date)).unwrap_or_default();
         let row = GridRow {
             asn: if asn.is_empty() { "–".to_owned() } else { asn.to_owned() },
+            name: rows.first().map(|row| row.name.clone()).unwrap_or_default(),
             days: sum(|row| u64::from(row.votes > 0)),
             blocked_days: sum(|row| u64::from(row.votes > 0 && row.blocked * 2 >= row.votes)),
             first: day(blocked().min()),
@@ -310,11 +322,6 @@ impl CheckPage {
     /// Whether the page says accessible beside an incident that goes on.
     fn is_beside_incident(&self) -> bool {
         self.status == "accessible" && self.incidents.iter().any(|line| line.is_open)
-    }
-
-    /// Whether the site is a service of several parts.
-    fn has_parts(&self) -> bool {
-        self.networks.iter().any(|network| !network.parts.is_empty())
     }
 
     fn choices(&self) -> [u64; 3] {

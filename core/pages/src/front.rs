@@ -33,6 +33,7 @@ struct Front {
     map_alt: String,
     /// What the form begins with: nothing.
     asked: &'static str,
+    code: &'static str,
 }
 
 struct Scored {
@@ -98,6 +99,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         measured,
         map: map::size(),
         asked: "",
+        code: "",
     };
     Ok(Page::of(&front)?.computed(moment.is_some()))
 }

@@ -5,6 +5,7 @@ use askama::Template;
 use engine::http::{Cx, encoded, query};
 use engine::time::DAY;
 use engine::{Result, Timestamp};
+use facts::reported::report::MAX_PROSE;
 use facts::sentence::Language;
 
 use crate::answer::{self, Answer, web_address};
@@ -22,8 +23,18 @@ const EVIDENCE: &str = "50";
 const OTHERS: u32 = 6;
 /// Days from the beginning in which all measurements of the country are counted.
 const COUNTED: i64 = 7;
-/// Letters of a text of a source that imports keep at least.
-const CUT: usize = 400;
+
+/// A network that blocked.
+struct Network {
+    /// `AS<number>`.
+    asn: String,
+    name: String,
+    /// The days of its first and last blocked vote.
+    first: String,
+    last: String,
+    /// Blocked votes among the votes.
+    votes: String,
+}
 
 /// An incident in a list.
 pub struct Line {
@@ -94,8 +105,7 @@ struct IncidentPage {
     facts: Vec<(String, String)>,
     not_known: Vec<String>,
     services: Vec<(String, String)>,
-    /// Number, name, and blocked votes among the votes.
-    networks: Vec<(String, String, String)>,
+    networks: Vec<Network>,
     evidence: Vec<Evidence>,
     /// Votes and reports that it rests on.
     evidence_count: u64,
@@ -150,18 +160,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         facts: facts(&incident, w),
         not_known: incident.all_said(w.0, "notKnown"),
         services: services.iter().chain(&domains).map(|name| (encoded(name), name.clone())).collect(),
-        networks: incident
-            .list("networks")
-            .iter()
-            .map(|row| {
-                let asn = row.0.get("asn").map(|asn| asn.to_string().replace('"', "")).unwrap_or_default();
-                let votes = match row.count("votes") {
-                    0 => "–".to_owned(),
-                    votes => format!("{} / {votes}", row.count("blocked")),
-                };
-                (asn, row.text("name").to_owned(), votes)
-            })
-            .collect(),
+        networks: incident.list("networks").iter().map(|row| Network::of(row, w)).collect(),
         evidence_count: evidence.count("evidenceCount"),
         evidence_shown: w.shown(list.len() as u64, evidence.count("listed")),
         independent: evidence.count("/corroboration/independentSources"),
@@ -225,10 +224,22 @@ fn days(incident: &Answer) -> String {
 
 /// A text of a source, which imports cut where it is long: then it ends at a word, with an ellipsis.
 fn whole(text: &str) -> String {
-    let cut = text.chars().count() >= CUT && !text.ends_with(['.', '!', '?', '…', '"', ')', '”']);
+    let cut = text.chars().count() >= MAX_PROSE && !text.ends_with(['.', '!', '?', '…', '"', ')', '”']);
     match text.rsplit_once(' ') {
         Some((words, _)) if cut => format!("{words} …"),
         _ => text.to_owned(),
+    }
+}
+
+impl Network {
+    fn of(row: &Answer, w: Words) -> Network {
+        let votes = match row.count("votes") {
+            0 => "–".to_owned(),
+            votes => format!("{} / {votes}", row.count("blocked")),
+        };
+        let text = |name: &str| row.text(name).to_owned();
+        let day = |name: &str| if row.has(name) { w.day(row.text(name)) } else { "–".to_owned() };
+        Network { asn: text("asn"), name: text("name"), first: day("first"), last: day("last"), votes }
     }
 }
 
@@ -382,7 +393,7 @@ mod tests {
 
     #[test]
     fn a_text_that_was_cut_ends_at_a_word() {
-        let long = "word ".repeat(90);
+        let long = "word ".repeat(MAX_PROSE / 5);
         assert!(whole(&format!("{long}hal")).ends_with("word …"));
         assert!(whole(&format!("{long}whole.")).ends_with("whole."));
         assert_eq!(whole("short tex"), "short tex");

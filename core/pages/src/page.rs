@@ -11,9 +11,10 @@ use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY};
 
 use crate::answer::refusal;
+use crate::country::known;
 use crate::front::countries;
 use crate::near;
-use crate::range::Then;
+use crate::range::{Moment, Then};
 use crate::refused::Refusal;
 use crate::style;
 use crate::words::Words;
@@ -145,15 +146,27 @@ struct ErrorPage {
     refusal: Refusal,
     /// Countries to choose from, where another question helps.
     countries: Vec<(String, String)>,
-    /// What the form begins with, and what may have been meant.
+    /// What the form begins with.
     asked: String,
-    meant: Option<&'static str>,
+    code: &'static str,
+    /// The name that may have been meant, and the address of its page.
+    meant: Option<(&'static str, String)>,
     then: Then,
 }
 
 /// Runs the maker of a page. [`dress`] shows what it refuses.
 pub async fn answer(cx: Cx, language: Language, make: Make) -> Result<Response> {
-    let page = make(&cx, Words(language)).await?;
+    let w = Words(language);
+    let page = match make(&cx, w).await {
+        Err(error) if !Refusal::of(&error, w).site.is_empty() => {
+            // Who mistyped a site asked about a country and a moment all the same.
+            let country = cx.path("country").ok().and_then(|code| known(code).ok()).unwrap_or_default();
+            let then = Then::new(Moment::of(&cx)?.as_ref(), w);
+            let page = error_page(w, &error, country, then)?;
+            return Ok(html(error.code.status(), language, page).with(CACHE_CONTROL, "no-store"));
+        }
+        made => made?,
+    };
     let computed = page.computed;
     let response = html(StatusCode::OK, language, page);
     if computed {
@@ -184,7 +197,7 @@ pub fn dress(response: &mut Response, language: Language) {
     }
     let Body::Bytes(body) = &response.body else { return };
     let Some(error) = refusal(body) else { return };
-    if let Ok(page) = error_page(Words(language), &error) {
+    if let Ok(page) = error_page(Words(language), &error, "", Then::default()) {
         let page = html(response.status, language, page).with(CACHE_CONTROL, "no-store");
         response.headers.extend(page.headers);
         response.body = page.body;
@@ -197,7 +210,8 @@ fn html(status: StatusCode, language: Language, page: Page) -> Response {
     response.with(CONTENT_LANGUAGE, language.tag())
 }
 
-fn error_page(w: Words, error: &Error) -> Result<Page> {
+/// `country` is the code of the one that was asked about, if any, and `then` the moment.
+fn error_page(w: Words, error: &Error, country: &'static str, then: Then) -> Result<Page> {
     let title = match error.code {
         ErrorCode::NotFound | ErrorCode::NoRoute => "error.not_found",
         ErrorCode::RateLimited | ErrorCode::Busy | ErrorCode::Unavailable => "error.busy",
@@ -211,15 +225,18 @@ fn error_page(w: Words, error: &Error) -> Result<Page> {
         _ => Vec::new(),
     };
     let refusal = Refusal::of(error, w);
+    let to = |name: &'static str| if country.is_empty() { w.site(name) } else { w.check(name, country) };
+    let meant = near::meant(&refusal.site).map(|name| (name, format!("{}{}", to(name), then.link)));
     Page::of(&ErrorPage {
         frame,
         w,
         status: status.as_u16(),
         asked: refusal.site.clone(),
-        meant: near::meant(&refusal.site),
+        code: country,
+        meant,
         refusal,
         countries,
-        then: Then::default(),
+        then,
     })
 }
 

@@ -221,6 +221,15 @@ mod tests {
         assert_eq!(lines.skip(1).count(), table().len(), "a row has not four columns, or is there twice");
     }
 
+    /// A sign that stands after a space in French may not begin a line.
+    #[test]
+    fn french_signs_stand_after_spaces_that_do_not_break() {
+        for (code, [_, text, _]) in table() {
+            let breaks = [" ?", " !", " :", " ;", " »", "« "].iter().find(|sign| text.contains(**sign));
+            assert_eq!(breaks, None, "{code}: {text}");
+        }
+    }
+
     #[test]
     fn numbers_are_written_as_the_language_does() {
         assert_eq!(Words(Language::English).number(1_234_567), "1,234,567");

@@ -36,6 +36,9 @@ constants! {
     SCHEDULE_HOURS: usize = 16;
     /// Outside of the hours of a schedule at most this share of votes is blocked.
     SCHEDULE_OUTSIDE: f64 = 0.20;
+    /// A network does not keep a schedule if it has so many blocked votes outside of it, and a greater share of them than
+    /// [`SCHEDULE_OUTSIDE`].
+    SCHEDULE_BROKEN: u32 = 2;
     /// A schedule keeps to weekdays only if the blocked share of weekends is at most this part of the blocked share of
     /// weekdays.
     SCHEDULE_WEEKEND: f64 = 0.50;

@@ -8,7 +8,7 @@ use super::beginning;
 use super::constants::{INTERMITTENT_SHARE, MERGE_GAP};
 use super::episodes::{Episode, OtherCountries, episodes};
 use super::schedule;
-use super::series::{Block, Span};
+use super::series::{Block, HourCount, Span};
 use crate::verdict::constants::{BLOCK_BEGINS, BLOCK_ENDS, BLOCK_SPREADS, BLOCKED_PROBABILITY, CLEAR_VOTES};
 use engine::kv::{Row, StoreError, appended};
 
@@ -78,7 +78,7 @@ pub struct BlockingEvent {
     pub votes: u64,
     pub blocked: u64,
     pub intermittent: bool,
-    /// See [`schedule::words`].
+    /// In the words of [`schedule::Schedule`].
     pub schedule: Option<String>,
     /// The block was there when it was first measured, so it began before `start`.
     pub start_unknown: bool,
@@ -207,7 +207,7 @@ fn found(series: &[Series], group: &[&Piece<'_>], end: i64) -> Option<BlockingEv
         start_unknown: false,
     };
     found.networks = networks(group);
-    let mut hours = Vec::new();
+    let mut hours: BTreeMap<u32, Vec<HourCount>> = BTreeMap::new();
     let mut later = Vec::new();
     let blocked: Vec<&Series> = series.iter().filter(|series| found.targets.contains(&series.key)).collect();
     for series in blocked {
@@ -225,7 +225,7 @@ fn found(series: &[Series], group: &[&Piece<'_>], end: i64) -> Option<BlockingEv
                     network.first = network.first.min(blocked().min().unwrap_or(network.first));
                     network.last = network.last.max(blocked().max().unwrap_or(network.last));
                 }
-                hours.extend(between.copied());
+                hours.entry(span.asn).or_default().extend(between.copied());
                 later.extend(clear_after(span, end));
             }
         }
@@ -240,7 +240,7 @@ fn found(series: &[Series], group: &[&Piece<'_>], end: i64) -> Option<BlockingEv
     let blocked: u32 = found.networks.iter().map(|network| network.blocked).sum();
     let votes: u32 = found.networks.iter().map(|network| network.votes).sum();
     found.intermittent = f64::from(votes - blocked.min(votes)) > INTERMITTENT_SHARE * f64::from(votes);
-    found.schedule = schedule::words(&hours);
+    found.schedule = schedule::kept(&hours).map(|schedule| schedule.to_string());
     found.start_unknown = !beginning::is_seen(&found, series);
     resolve(&mut found, &mut later);
     Some(found)

@@ -18,8 +18,8 @@ use engine::time::DAY;
 
 /// Most characters of a text from a source.
 const MAX_TEXT: usize = 120;
-/// Most characters of a sentence from a source.
-const MAX_PROSE: usize = 400;
+/// Most characters of a sentence from a source: more than any event of the STOP table has, so that quotes are whole.
+pub const MAX_PROSE: usize = 2_000;
 /// Separates a cause in the source's vocabulary from the source's other words about it.
 pub const CAUSE_ENDS: &str = ": ";
 /// Most characters of an address.

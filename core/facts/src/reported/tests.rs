@@ -53,7 +53,7 @@ fn a_shutdown_table_says_what_happened_in_its_own_words() {
     assert_eq!(occasion("Other", "").unwrap(), "Other");
     assert_eq!(occasion("Protests", "n/a").unwrap(), "Protests");
     assert_eq!(occasion("", ""), None);
-    assert_eq!(occasion("Protests", &"a".repeat(900)).unwrap().len(), "Protests: ".len() + 400);
+    assert_eq!(occasion("Protests", &"a".repeat(2_900)).unwrap().len(), "Protests: ".len() + 2_000);
 }
 
 /// A column for each of five services, and three words for what was done and to how much.

@@ -219,6 +219,15 @@ mod tests {
         }
     }
 
+    /// A sign that stands after a space in French may not begin a line.
+    #[test]
+    fn french_signs_stand_after_spaces_that_do_not_break() {
+        for [code, text] in starter::rows::<2>(FRENCH) {
+            let breaks = [" ?", " !", " :", " ;", " »", "« "].iter().find(|sign| text.contains(**sign));
+            assert_eq!(breaks, None, "{code}: {text}");
+        }
+    }
+
     #[test]
     fn every_country_has_a_name_in_every_language() {
         for country in Country::all() {

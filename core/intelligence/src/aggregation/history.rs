@@ -1,5 +1,7 @@
 //! Histories over a range of days, by network: of a site, a country or a network.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -12,7 +14,7 @@ use super::question::{AggregationQuestion, HourRange};
 use crate::analytics::network_number;
 use crate::analytics::tabular::{MAX_AGE, Tabular, as_csv, wants_csv};
 use crate::country::routes::input;
-use crate::reference::{self, CountriesOf};
+use crate::reference::{self, CountriesOf, Names};
 use crate::{Error, Result};
 use engine::http::{Cx, Param, Response};
 use engine::number::round;
@@ -47,6 +49,8 @@ struct NetworkDay {
     confirmed: u64,
     /// Share of the votes that say blocked, 0 to 1; null without votes.
     block_rate: Option<f64>,
+    /// What the network is called; null where no imported table says it.
+    name: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -70,7 +74,7 @@ const TABLE: Tabular = Tabular {
     name: "network-history",
     list: "timeline",
     inner: None,
-    columns: &["date", "country", "asn", "measurements", "votes", "blocked", "confirmed", "blockRate"],
+    columns: &["date", "country", "asn", "measurements", "votes", "blocked", "confirmed", "blockRate", "name"],
 };
 
 /// What a history is about.
@@ -174,7 +178,9 @@ pub async fn by_network(cx: &Cx, about: HistoryAbout) -> Result<Response> {
     let question = question(&about, range, vec![Axis::Day, Axis::Country, Axis::Network], csv);
     let gathered = gather(cx, &question).await?;
     let license = license(cx, &gathered);
-    let mut timeline: Vec<NetworkDay> = gathered.rows.iter().filter_map(|(key, counts)| day(key, counts)).collect();
+    let names = names(cx, &gathered.rows).await?;
+    let mut timeline: Vec<NetworkDay> =
+        gathered.rows.iter().filter_map(|(key, counts)| day(key, counts, &names)).collect();
     timeline.sort_by(|a, b| b.date.cmp(&a.date));
     let body = NetworkHistoryBody {
         domain: about.subject.map(|(name, _)| name),
@@ -196,7 +202,22 @@ pub async fn by_network(cx: &Cx, about: HistoryAbout) -> Result<Response> {
     cx.tagged(response, MAX_AGE)
 }
 
-fn day(key: &[AxisValue], counts: &VoteCounts) -> Option<NetworkDay> {
+/// The names of the networks of some rows, by their numbers.
+async fn names(cx: &Cx, rows: &BTreeMap<Vec<AxisValue>, VoteCounts>) -> Result<BTreeMap<u32, String>> {
+    let number = |key: &Vec<AxisValue>| match key.last() {
+        Some(AxisValue::Number(asn)) if *asn != 0 => Some(*asn),
+        _ => None,
+    };
+    let networks: BTreeSet<u32> = rows.keys().filter_map(number).collect();
+    if networks.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let question = Names { networks: networks.into_iter().collect() };
+    let found = runtime::query(&*cx.rt, reference::actor().name, &question).await?;
+    Ok(found.into_iter().map(|(asn, entry)| (asn, entry.name)).collect())
+}
+
+fn day(key: &[AxisValue], counts: &VoteCounts, names: &BTreeMap<u32, String>) -> Option<NetworkDay> {
     let [AxisValue::Begin(hour), AxisValue::Text(country), AxisValue::Number(asn)] = key else { return None };
     let blocked = counts.confirmed + counts.anomaly;
     let votes = blocked + counts.ok;
@@ -208,6 +229,7 @@ fn day(key: &[AxisValue], counts: &VoteCounts) -> Option<NetworkDay> {
         votes,
         blocked,
         confirmed: counts.confirmed,
+        name: names.get(asn).cloned(),
         block_rate: (votes > 0).then(|| round(blocked as f64 / votes as f64)),
     })
 }

@@ -1,5 +1,7 @@
 //! At what hours and on which days of the week a claim says that it was so, against the schedule of an incident.
 
+use facts::change::schedule::Schedule;
+
 use super::*;
 
 /// Hours of a day, from the first to the one after the last; the last lies on the next day where it is no later.
@@ -23,17 +25,19 @@ pub enum Hours {
 impl Hours {
     /// What the schedule of an incident says to it; a country that keeps several clocks tells nothing of local hours.
     pub fn fit(self, schedule: Option<&str>, country: &str) -> Fit {
-        let Some(schedule) = schedule else { return Fit::Untold };
-        let kept = |fits: bool| if fits { Fit::Agrees } else { Fit::Opposed };
-        let weekdays = schedule.starts_with("weekdays");
+        let Some(schedule) = schedule.and_then(Schedule::parse) else { return Fit::Untold };
+        // Where a network was blocked at other times too, a claim of those times is true of it.
+        let opposed = if schedule.except.is_empty() { Fit::Opposed } else { Fit::Untold };
+        let kept = |fits: bool| if fits { Fit::Agrees } else { opposed };
+        let weekdays = schedule.days == Some("weekdays");
         match self {
-            Hours::All => Fit::Opposed,
-            Hours::Weekends if weekdays => Fit::Opposed,
-            Hours::Weekdays => kept(weekdays),
+            Hours::All => opposed,
+            Hours::Weekends if weekdays => opposed,
+            Hours::Weekdays => kept(weekdays && schedule.except.is_empty()),
             Hours::Weekends | Hours::Other => Fit::Untold,
             Hours::Of(claimed, utc) => {
                 let by = if utc { Some(0) } else { incidents::offset(country).map(i64::from) };
-                let fits = by.zip(Clock::read(schedule)).map(|(by, hours)| claimed.overlaps(hours, by));
+                let fits = by.zip(Clock::kept(&schedule)).map(|(by, hours)| claimed.overlaps(hours, by));
                 fits.map_or(Fit::Untold, kept)
             }
         }
@@ -41,9 +45,8 @@ impl Hours {
 }
 
 impl Clock {
-    fn read(schedule: &str) -> Option<Clock> {
-        let (from, to) = schedule.strip_suffix(" UTC")?.rsplit(' ').next()?.split_once('-')?;
-        Some(Clock { from: from.parse().ok()?, to: to.parse().ok()? })
+    fn kept(schedule: &Schedule) -> Option<Clock> {
+        schedule.hours.map(|(from, to)| Clock { from: from.into(), to: to.into() })
     }
 
     /// Its minutes in half-hour steps of a day.

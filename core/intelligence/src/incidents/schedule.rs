@@ -1,6 +1,10 @@
 //! Converts the schedule of a block into local time.
 
+use facts::change::schedule::Schedule;
 use facts::sentence::Sentence;
+
+/// So many networks that do not keep a schedule are named; more are counted.
+const MOST_NAMED: usize = 3;
 
 /// Offsets from UTC in minutes, for countries that have a single time zone, and since 2016 no summer time and no other
 /// change of clocks.
@@ -30,56 +34,54 @@ pub fn offset(country: &str) -> Option<i32> {
     OFFSETS.iter().find(|(_, countries)| countries.split(' ').any(|code| code == country)).map(|(minutes, _)| *minutes)
 }
 
-/// The days of a schedule, and its first and last hour in UTC.
-type Parts<'w> = (Option<&'static str>, Option<(&'w str, &'w str)>);
-
-/// The parts of a schedule such as "weekdays 04-14 UTC". `None` where it has another form.
-fn parts(words: &str) -> Option<Parts<'_>> {
-    if words == "weekdays" {
-        return Some((Some("weekdays"), None));
-    }
-    let rest = words.strip_suffix(" UTC")?;
-    let (days, hours) = rest.rsplit_once(' ').unwrap_or(("", rest));
-    let days = match days {
-        "" => None,
-        "weekdays" => Some("weekdays"),
-        "daily" => Some("daily"),
-        _ => return None,
-    };
-    let (from, to) = hours.split_once('-')?;
-    let is_hour = |text: &str| text.len() == 2 && text.parse::<u8>().is_ok();
-    (is_hour(from) && is_hour(to)).then_some((days, Some((from, to))))
+/// The words of a schedule as a sentence, in UTC alone.
+pub fn in_utc(words: &str) -> Sentence {
+    Schedule::parse(words).map_or_else(
+        || Sentence::new("schedule.other").with("words", words),
+        |schedule| with_exceptions(utc(&schedule), &schedule),
+    )
 }
 
-/// "weekdays 04-14 UTC" as a sentence, in UTC alone.
-pub fn in_utc(words: &str) -> Sentence {
-    match parts(words) {
-        Some((days, Some((from, to)))) => {
-            Sentence::new("schedule.utc").with("days", days).with("from", from).with("to", to)
+fn utc(schedule: &Schedule) -> Sentence {
+    match schedule.hours {
+        Some((from, to)) => {
+            let sentence = Sentence::new("schedule.utc").with("days", schedule.days);
+            sentence.with("from", format!("{from:02}")).with("to", format!("{to:02}"))
         }
-        Some((_, None)) => Sentence::new("schedule.weekdays"),
-        None => Sentence::new("schedule.other").with("words", words),
+        None => Sentence::new("schedule.weekdays"),
     }
 }
 
 /// The same as "weekdays 07-17 local time (04-14 UTC)" where the whole country has one local time; otherwise in UTC.
 /// Days are not shifted, so a schedule that crosses local midnight is left in UTC.
 pub fn local(words: &str, country: &str) -> Sentence {
-    let shifted = || {
-        let (days, hours) = parts(words)?;
-        let (utc_from, utc_to) = hours?;
-        let (from, to) = (utc_from.parse::<i32>().ok()? * 60, utc_to.parse::<i32>().ok()? * 60);
+    let shifted = |schedule: &Schedule| {
+        let (from, to) = schedule.hours.map(|(from, to)| (i32::from(from) * 60, i32::from(to) * 60))?;
         let by = offset(country)?;
         let same_day = (0..=24 * 60).contains(&(from + by)) && (0..=24 * 60).contains(&(to + by)) && from < to;
         let clock = |minutes: i32| match (minutes / 60, minutes % 60) {
             (hour, 0) => format!("{hour:02}"),
             (hour, minute) => format!("{hour:02}:{minute:02}"),
         };
-        let local = Sentence::new("schedule.local").with("days", days);
+        let local = Sentence::new("schedule.local").with("days", schedule.days);
         let local = local.with("local_from", clock(from + by)).with("local_to", clock(to + by));
-        same_day.then(|| local.with("from", utc_from).with("to", utc_to))
+        same_day.then(|| local.with("from", clock(from)).with("to", clock(to)))
     };
-    shifted().unwrap_or_else(|| in_utc(words))
+    match Schedule::parse(words) {
+        Some(schedule) => with_exceptions(shifted(&schedule).unwrap_or_else(|| utc(&schedule)), &schedule),
+        None => in_utc(words),
+    }
+}
+
+/// Adds the networks that do not keep it.
+fn with_exceptions(sentence: Sentence, schedule: &Schedule) -> Sentence {
+    if schedule.except.is_empty() {
+        return sentence;
+    }
+    let names: Vec<String> = schedule.except.iter().map(|asn| format!("AS{asn}")).collect();
+    let named = Some(names).filter(|names| names.len() <= MOST_NAMED);
+    let apart = Sentence::new("schedule.except").with("schedule", sentence).with("networks", named);
+    apart.with("number_of_networks", schedule.except.len())
 }
 
 #[cfg(test)]
@@ -91,6 +93,14 @@ mod tests {
     #[test]
     fn schedules_are_told_in_local_time_where_there_is_one() {
         assert_eq!(local("weekdays 04-14 UTC", "KE").english(), "weekdays 07-17 local time (04-14 UTC)");
+        assert_eq!(
+            local("weekdays 04-14 UTC except AS1, AS22", "KE").english(),
+            "weekdays 07-17 local time (04-14 UTC), but at other times too on AS1, AS22"
+        );
+        assert_eq!(
+            in_utc("daily 21-04 UTC except AS1, AS2, AS3, AS4").english(),
+            "daily 21-04 UTC, but at other times too on 4 networks"
+        );
         assert_eq!(local("04-14 UTC", "IN").english(), "09:30-19:30 local time (04-14 UTC)");
         for (words, country) in [
             ("weekdays 04-14 UTC", "RU"),
