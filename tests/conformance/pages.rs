@@ -337,6 +337,16 @@ fn what_visitors_do_wrong_is_said_in_their_language_alone(suite: &Suite) {
         let text = client.get(path).text().to_owned();
         assert!(text.contains("href=\"/site/telegram") && text.contains(asked), "{path}: {text}");
     }
+    // The country and the moment of the question stay.
+    for (path, there) in [
+        ("/site/telegrm/ke?as_of=2024-03-12", "href=\"/site/telegram/KE?as_of=2024-03-12\""),
+        ("/fr/site/telegrm/KE", "value=\"KE\" selected"),
+        ("/fr/site/telegrm/KE", "href=\"/fr/site/telegram/KE\""),
+        ("/site/telegrm", "href=\"/site/telegram\""),
+    ] {
+        let answer = client.get(path);
+        assert!(answer.status == 400 && answer.text().contains(there), "{path}: {}", answer.text());
+    }
     let form = Some("application/x-www-form-urlencoded");
     let refused = client.send("POST", "/ar/api-key", form, b"email=nobody");
     expect_page(&refused, 400, "ar");
@@ -411,6 +421,10 @@ fn a_moment_stays_with_the_reader_at_every_click(suite: &Suite) {
     let form = "type=\"hidden\" name=\"as_of\" value=\"2024-03-12\"";
     let cited = format!("/site/{SITE}/{HALF_BLOCKED}?{then}</bdi>");
     assert!(site.contains(form) && site.contains(&cited), "{site}");
+    // A page about now says another thing tomorrow, so what is cited names the day, and the usual spelling.
+    let now = page(&client, &format!("/site/{}/{HALF_BLOCKED}", SITE.to_uppercase()));
+    let cited = now.split_once("class=\"cite\"").and_then(|(_, rest)| rest.split("</p>").next()).unwrap();
+    assert!(cited.contains(&format!("/site/{SITE}/{HALF_BLOCKED}?as_of=20")), "{cited}");
     let country = page(&client, &format!("/country/{HALF_BLOCKED}?{then}"));
     let of_all = page(&client, &format!("/site/{SITE}?{then}"));
     let front = page(&client, &format!("/fr?{then}"));
