@@ -39,7 +39,7 @@ fn image(label: &str, status: &str, w: Words) -> String {
     let (of_label, of_text) = if w.0.direction() == "rtl" { (second, 0) } else { (0, first) };
     let (at_label, at_text) = (of_label + first / 2, of_text + second / 2);
     let (language, label) = (w.0.tag(), escaped(label));
-    let said = format!("{}: {text}", w.apart(&label));
+    let said = format!("{}{}{text}", w.apart(&label), w.colon());
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"22\" role=\"img\" lang=\"{language}\" \
          aria-label=\"{said}\"><title>{said}</title>\

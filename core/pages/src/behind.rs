@@ -119,7 +119,7 @@ fn one_part((role, network): &(&Answer, Answer), w: Words) -> String {
     let word = w.value("status", network.text("status"));
     let votes = w.apart(&format!("{} / {}", network.count("blocked_votes"), network.count("votes")));
     let probability = w.percent(network.number("p_blocked").unwrap_or_default());
-    format!("{}: {word} · {votes} · {probability}", part_name(role.text("key"), w))
+    format!("{}{}{word} · {votes} · {probability}", part_name(role.text("key"), w), w.colon())
 }
 
 /// The name of a part of a service: words where it has no domain.

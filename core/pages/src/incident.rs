@@ -280,7 +280,7 @@ fn one_evidence(row: &Answer, w: Words) -> Evidence {
         what: if signal.is_empty() || signal == kind {
             said
         } else {
-            format!("{said}: {}", w.value("evidence", signal))
+            format!("{said}{}{}", w.colon(), w.value("evidence", signal))
         },
         asn: row.text("asn").to_owned(),
         link: link.into_iter().find(|link| !link.is_empty()).unwrap_or_default(),

@@ -122,7 +122,7 @@ fn others(answer: &Answer, state: &str, w: Words) -> Option<(String, Vec<(String
 /// When a row was measured, or of which day the list is that it rests on.
 fn last(row: &Answer, w: Words) -> String {
     let day = w.day(row.text("last_checked"));
-    if is_measured(row) { day } else { format!("{}: {day}", w.t("check.list_date")) }
+    if is_measured(row) { day } else { format!("{}{}{day}", w.t("check.list_date"), w.colon()) }
 }
 
 /// When the site was last measured anywhere. The date of a list that a block rests on is no such day.

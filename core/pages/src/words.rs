@@ -56,6 +56,11 @@ impl Words {
         if matches!(self.0, Language::Arabic) { "، " } else { ", " }
     }
 
+    /// What stands between a name and what it names.
+    pub const fn colon(self) -> &'static str {
+        if matches!(self.0, Language::French) { "\u{a0}: " } else { ": " }
+    }
+
     /// The text of a code with its parameters filled in.
     pub fn with(self, code: &str, parameters: &[(&'static str, Parameter)]) -> String {
         template::fill(self.0, self.t(code), parameters)

@@ -172,7 +172,7 @@ rules! {
         "The probe's own network or host failed: unreachable network, no IPv6, no memory.";
     NoEvidence = 48, "no_evidence", Masked, 0.0, false, None, OURS, "Nothing was tried that could show a block.";
     NoControl = 49, "no_control", Masked, 0.0, false, None, OURS,
-        "Something failed, and there is no control (decision controls-from-peers).";
+        "Something failed, and there is no control.";
     RemoteMatch = 50, "remote.match", Clear, -0.48, false, None, OURS,
         "A server in the country, asked from outside, answers as it does for its controls (ratio of the fastpath).";
     ProbeUnconfirmed = 51, "probe.unconfirmed", Masked, 0.0, false, None, CONFIRM,
