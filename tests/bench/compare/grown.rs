@@ -61,10 +61,15 @@ impl<'r> Files<'r> {
             let command = || service::command(&own.join("relay.redb"), cores);
             let mut making = command();
             making.args(["--set", &format!("cache_bytes={CACHE_WHILE_MADE}")]);
-            let (relay, mut payers) = Relay::of(Server::start(making), runtime, agents);
+            let (mut relay, mut payers) = Relay::of(Server::start(making), runtime, agents);
             eprintln!("{agents} agents");
+            // Drawn recipients would make the server read and write all pages again and again while the file is made. By
+            // their names, each page is written once; every mailbox has the same number of messages in the end.
+            relay.recipients.sort_unstable();
             for step in 0..messages / STEP {
-                let outcome = relay.scatter(runtime, STEP, 1_000_000 + 2 * step as u64);
+                let at = |of: usize| of * agents / (messages / STEP);
+                let some = (at(step)..at(step + 1)).cycle().take(STEP).collect();
+                let outcome = relay.send(runtime, some, 1_000_000 + 2 * step as u64);
                 if step % 10 == 0 {
                     eprintln!("{} messages, {:.0} a second", (step + 1) * STEP, outcome.rate);
                 }

@@ -74,7 +74,7 @@ pub struct Relay {
     pub server: Server,
     pub senders: Vec<(String, String)>,
     /// DIDs of the agents with scattered mailboxes.
-    recipients: Vec<String>,
+    pub recipients: Vec<String>,
 }
 
 impl Relay {
@@ -113,14 +113,20 @@ impl Relay {
 
     /// Sends `number` messages, each to an agent that is drawn.
     pub fn scatter(&self, runtime: &Runtime, number: usize, seed: u64) -> Outcome {
+        let mut dice = Dice::new(seed + 1);
+        let mut drawn = || (dice.draw() >> 33) as usize % self.recipients.len();
+        self.send(runtime, (0..number).map(|_| drawn()).collect(), seed)
+    }
+
+    /// Sends a message to each of these recipients, by their places.
+    pub fn send(&self, runtime: &Runtime, places: Vec<usize>, seed: u64) -> Outcome {
         let mut dice = Dice::new(seed);
         let ciphertext = STANDARD.encode([0xa5; BODY]);
         let mut bytes =
             |length: usize| STANDARD.encode((0..length).map(|_| (dice.draw() >> 33) as u8).collect::<Vec<_>>());
-        let bodies: Vec<(String, String)> = (0..number).map(|_| (bytes(24), bytes(64))).collect();
-        let mut dice = Dice::new(seed + 1);
-        let all = bodies.into_iter().enumerate().map(|(n, (nonce, signature))| {
-            let to = &self.recipients[(dice.draw() >> 33) as usize % self.recipients.len()];
+        let bodies: Vec<(String, String)> = places.iter().map(|_| (bytes(24), bytes(64))).collect();
+        let all = bodies.into_iter().zip(places).enumerate().map(|(n, ((nonce, signature), place))| {
+            let to = &self.recipients[place];
             let key = self.senders[n % self.senders.len()].1.clone();
             (key, json!({ "to": to, "ciphertext": ciphertext, "nonce": nonce, "signature": signature }).to_string())
         });
