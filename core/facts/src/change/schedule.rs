@@ -103,14 +103,15 @@ impl Schedule {
 /// The schedule of a block, of the votes of each blocked network during the block; `None` if the block keeps none, or if
 /// half of the networks do not keep it.
 pub fn kept(networks: &BTreeMap<u32, Vec<HourCount>>) -> Option<Schedule> {
-    let of = |hours: &dyn Fn(&&Vec<HourCount>) -> bool| -> Option<Schedule> {
-        found(&networks.values().filter(hours).flatten().copied().collect::<Vec<_>>())
+    let together = |chosen: &dyn Fn(&[HourCount]) -> bool| {
+        found(&networks.values().filter(|hours| chosen(hours)).flatten().copied().collect::<Vec<_>>())
     };
     // A network that is blocked at all hours hides what the others keep. Where no network has enough votes to show a
     // schedule, all of them together may.
-    let alone = |hours: &&Vec<HourCount>| found(hours).is_some();
-    let shown = of(&alone).or_else(|| if networks.values().any(|hours| alone(&hours)) { None } else { of(&|_| true) })?;
-    let mut schedule = of(&|hours| !shown.is_broken(hours)).unwrap_or(shown);
+    let shows = |hours: &[HourCount]| found(hours).is_some();
+    let any = networks.values().any(|hours| shows(hours));
+    let shown = together(&|hours| !any || shows(hours))?;
+    let mut schedule = together(&|hours| !shown.is_broken(hours)).unwrap_or(shown);
     let broken = networks.iter().filter(|(_, hours)| schedule.is_broken(hours));
     schedule.except = broken.map(|(asn, _)| *asn).collect();
     (schedule.except.len() * 2 < networks.len()).then_some(schedule)
