@@ -162,7 +162,8 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let (networks, all_networks) = behind::networks(&check, w);
     let then = Then::new(moment.as_ref(), w);
     let today = cx.now().to_string();
-    let cited_at = if then.is_now() { format!("?as_of={}", today.get(..10).unwrap_or(&today)) } else { then.link.clone() };
+    let cited_at =
+        if then.is_now() { format!("?as_of={}", today.get(..10).unwrap_or(&today)) } else { then.link.clone() };
     let page = CheckPage {
         frame: frame.about(summary.clone()).unlisted(computed).feed(w.with("feed.check", &named), feed),
         w,
