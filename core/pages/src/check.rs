@@ -35,7 +35,7 @@ struct CheckPage {
     facts: Vec<(String, String)>,
     platform: Option<(String, String, String)>,
     /// What may have been meant, of a site that nobody measured.
-    meant: Option<&'static str>,
+    meant: Option<(&'static str, String)>,
     lists: Vec<(String, String)>,
     networks: Vec<Network>,
     /// Which share of all networks is shown, where it is not all.
@@ -161,9 +161,9 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let days = days(&history, w);
     let (networks, all_networks) = behind::networks(&check, w);
     let then = Then::new(moment.as_ref(), w);
-    let today = cx.now().to_string();
-    let cited_at =
-        if then.is_now() { format!("?as_of={}", today.get(..10).unwrap_or(&today)) } else { then.link.clone() };
+    let unknown = check.text("basis") == "unmeasured" && !is_measured(&check);
+    let today = cx.now().to_date_text();
+    let cited_at = if then.is_now() { format!("?as_of={today}") } else { then.link.clone() };
     let page = CheckPage {
         frame: frame.about(summary.clone()).unlisted(computed).feed(w.with("feed.check", &named), feed),
         w,
@@ -174,7 +174,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         status_word: w.value("status", check.text("status")),
         facts: facts(&check, w),
         platform: platform(&check, w, &summary),
-        meant: if check.text("basis") == "unmeasured" && !is_measured(&check) { near::meant(&site) } else { None },
+        meant: unknown.then(|| near::lead(&site, code, &then, w)).flatten(),
         summary,
         lists: check.list("lists").iter().map(|list| listed(list, w)).collect(),
         networks_shown: w.shown(networks.len() as u64, all_networks as u64),

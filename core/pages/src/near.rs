@@ -5,6 +5,9 @@ use engine::http::encoded;
 use facts::starter::{Platform, basket};
 use strsim::damerau_levenshtein;
 
+use crate::range::Then;
+use crate::words::Words;
+
 /// Letters that may be wrong, of a name of so many letters.
 const fn wrong_letters(length: usize) -> usize {
     match length {
@@ -15,7 +18,7 @@ const fn wrong_letters(length: usize) -> usize {
 }
 
 /// The name that is nearest to what was written; `None` if that is a known name itself, or if none is near.
-pub fn meant(written: &str) -> Option<&'static str> {
+fn meant(written: &str) -> Option<&'static str> {
     let written = written.trim().to_lowercase();
     let length = written.chars().count();
     // Comparing takes time, and no name is nearly so long.
@@ -30,6 +33,12 @@ pub fn meant(written: &str) -> Option<&'static str> {
     let near = names.chain(hosts).filter(|name| name.contains('.') == written.contains('.')).filter(is_long);
     let (wrong, name) = near.map(|name| (damerau_levenshtein(&written, name), name)).min()?;
     (1..=wrong_letters(length)).contains(&wrong).then_some(name)
+}
+
+/// The name that may have been meant, and the address of its page: in a country, unless its code is empty.
+pub fn lead(written: &str, country: &str, then: &Then, w: Words) -> Option<(&'static str, String)> {
+    let page = |name| if country.is_empty() { w.site(name) } else { w.check(name, country) };
+    meant(written).map(|name| (name, format!("{}{}", page(name), then.link)))
 }
 
 /// A site as addresses usually have it, so that search engines take all spellings for one page.

@@ -225,15 +225,13 @@ fn error_page(w: Words, error: &Error, country: &'static str, then: Then) -> Res
         _ => Vec::new(),
     };
     let refusal = Refusal::of(error, w);
-    let to = |name: &'static str| if country.is_empty() { w.site(name) } else { w.check(name, country) };
-    let meant = near::meant(&refusal.site).map(|name| (name, format!("{}{}", to(name), then.link)));
     Page::of(&ErrorPage {
         frame,
         w,
         status: status.as_u16(),
         asked: refusal.site.clone(),
         code: country,
-        meant,
+        meant: near::lead(&refusal.site, country, &then, w),
         refusal,
         countries,
         then,

@@ -25,7 +25,7 @@ struct SitePage {
     address: String,
     platform: Option<(String, String)>,
     /// What may have been meant, of a site that nobody measured.
-    meant: Option<&'static str>,
+    meant: Option<(&'static str, String)>,
     countries: Vec<(String, String)>,
     blocked: Vec<Row>,
     /// The other countries that know something: what is so in them, their codes and their names.
@@ -73,9 +73,9 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             .unlisted(moment.is_some())
             .feed(feed.0, feed.1),
         w,
+        meant: if in_all == 0 { near::lead(&site, "", &then, w) } else { None },
         then,
         platform,
-        meant: if in_all == 0 { near::meant(&site) } else { None },
         countries: countries(w),
         blocked: rows.iter().map(|row| one_country(row, &lines, w)).collect(),
         others: ["accessible_in", "unknown_in"].iter().filter_map(|state| others(&answer, state, w)).collect(),

@@ -74,7 +74,7 @@ pub struct Relay {
     pub server: Server,
     pub senders: Vec<(String, String)>,
     /// DIDs of the agents with scattered mailboxes.
-    pub recipients: Vec<String>,
+    recipients: Vec<String>,
 }
 
 impl Relay {
@@ -89,12 +89,13 @@ impl Relay {
         Relay { server: Server::start(command), ..self }
     }
 
-    /// Registers so many agents, who can also pay, on a server that runs.
+    /// Registers so many agents, who can also pay, on a server that runs. Recipients are in the order of their names.
     pub fn of(server: Server, runtime: &Runtime, agents: usize) -> (Relay, People) {
         let client = Client::http(&server.base);
         let senders = service::agents(&client, CONNECTIONS);
         let people = People::register(runtime, &server.base, agents);
-        let recipients = people.signers.iter().map(|signer| signer.did.clone()).collect();
+        let mut recipients: Vec<String> = people.signers.iter().map(|signer| signer.did.clone()).collect();
+        recipients.sort_unstable();
         (Relay { server, senders, recipients }, people)
     }
 

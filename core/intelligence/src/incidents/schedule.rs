@@ -36,10 +36,15 @@ pub fn offset(country: &str) -> Option<i32> {
 
 /// The words of a schedule as a sentence, in UTC alone.
 pub fn in_utc(words: &str) -> Sentence {
-    Schedule::parse(words).map_or_else(
-        || Sentence::new("schedule.other").with("words", words),
-        |schedule| with_exceptions(utc(&schedule), &schedule),
-    )
+    said(words, utc)
+}
+
+/// The words of a schedule as a sentence, with `hours` for its days and hours.
+fn said(words: &str, hours: impl Fn(&Schedule) -> Sentence) -> Sentence {
+    match Schedule::parse(words) {
+        Some(schedule) => with_exceptions(hours(&schedule), &schedule),
+        None => Sentence::new("schedule.other").with("words", words),
+    }
 }
 
 fn utc(schedule: &Schedule) -> Sentence {
@@ -67,10 +72,7 @@ pub fn local(words: &str, country: &str) -> Sentence {
         let local = local.with("local_from", clock(from + by)).with("local_to", clock(to + by));
         same_day.then(|| local.with("from", clock(from)).with("to", clock(to)))
     };
-    match Schedule::parse(words) {
-        Some(schedule) => with_exceptions(shifted(&schedule).unwrap_or_else(|| utc(&schedule)), &schedule),
-        None => in_utc(words),
-    }
+    said(words, |schedule| shifted(schedule).unwrap_or_else(|| utc(schedule)))
 }
 
 /// Adds the networks that do not keep it.
