@@ -94,7 +94,11 @@ impl Words {
     }
 
     pub fn ways(self, names: &[String]) -> String {
-        let between = if self.0 == Language::Arabic { "؛ " } else { "; " };
+        let between = match self.0 {
+            Language::English => "; ",
+            Language::French => "\u{a0}; ",
+            Language::Arabic => "؛ ",
+        };
         names.iter().map(|name| self.way(name)).collect::<Vec<_>>().join(between)
     }
 
