@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use heliograph_core::engine::settings::{LEAST_CACHE, Settings};
 use heliograph_tests::floods::{Flood, STREAMS_PER_AGENT, others};
 use heliograph_tests::limited::{Limit, memory};
 use heliograph_tests::listening::register;
@@ -38,8 +39,7 @@ fn resident(server: &Server) -> u64 {
 
 /// Bytes that the settings allow for caches.
 fn caches() -> u64 {
-    let settings = heliograph_core::engine::settings::Settings::default();
-    settings.cache_bytes + settings.answer_cache_bytes
+    LEAST_CACHE + Settings::default().answer_cache_bytes
 }
 
 async fn survives(flood: Flood, server: &Server, agents: &[(String, String)]) {

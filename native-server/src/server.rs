@@ -70,7 +70,7 @@ impl Deployment {
         }
         let mut options = options;
         let alone = options.alone;
-        options.cache_bytes = store::cache_bytes(&settings);
+        options.cache_bytes = store::cache::bytes(&settings, &options.path);
         let journal =
             (!alone && !options.looking).then(|| usize::try_from(settings.journal_bytes).unwrap_or(usize::MAX));
         options.journal = journal;

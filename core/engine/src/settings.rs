@@ -26,6 +26,9 @@ pub const LOG_LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 /// What `log_format` may be.
 pub const LOG_FORMATS: [&str; 2] = ["text", "json"];
 
+/// Least memory of a data file where `cache_bytes` says nothing else, in bytes: it suits a machine with 512 MB.
+pub const LEAST_CACHE: u64 = 44 << 20;
+
 /// Most keys in `ledger_admin_keys`.
 pub const MAX_ADMIN_KEYS: usize = 100;
 
@@ -338,8 +341,8 @@ settings! {
     peer_questions_per_minute: u32 = "60";
     /// Where to report vulnerabilities, for `/.well-known/security.txt`: a `mailto:` or `https:` address.
     security_contact: String = "";
-    /// Memory for pages and rows of the data file, in bytes.
-    cache_bytes: u64 = "41943040";
+    /// Native: memory for pages, rows and checksums of the data file, in bytes. 0: a 32nd of the file as it is at the start, at least 44 MiB and at most an eighth of the memory that the process may use.
+    cache_bytes: u64 = "0";
     /// Native: memory for rows that are in the journal and not in the data file yet, in bytes. Twice as much may be in use.
     journal_bytes: u64 = "8388608";
     /// Native: memory for answers that were computed lately and are kept until their rows change or the hour ends, in bytes.

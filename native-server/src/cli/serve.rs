@@ -74,7 +74,8 @@ async fn serve(
     native.rotation.wake(&native);
     let descriptors = raise_descriptor_limit();
     log::info!("{}", proxies::in_force(&native.environment().settings));
-    log::info!("data: {}", common.data.display());
+    let cache = native.store.cache_bytes() >> 20;
+    log::info!("data: {}, with up to {cache} MiB of memory for its pages", common.data.display());
     // A log has no use for them.
     if std::io::stderr().is_terminal() {
         eprint!("{hints}");

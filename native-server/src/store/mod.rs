@@ -14,6 +14,7 @@
 //! | Module | What |
 //! |---|---|
 //! | `backup` | a consistent copy of a file in use |
+//! | [`cache`] | how much memory the file gets |
 //! | `compact` | writes the file anew without its free space |
 //! | `condition` | whether the file accepts writes, and errors of the engine |
 //! | [`fault`] | injects faults for tests |
@@ -33,6 +34,7 @@
 //! | `view` | what a reader sees |
 
 mod backup;
+pub mod cache;
 mod compact;
 mod condition;
 #[cfg(test)]
@@ -69,6 +71,7 @@ use redb::{ReadTransaction, ReadableDatabase, StorageBackend, TableDefinition, W
 use crate::metrics::StoreCounts;
 
 pub use backup::{Changed, Frozen, backup};
+use cache::Parts;
 pub use compact::{Compacted, compact};
 pub(crate) use condition::refused;
 pub use condition::{Condition, Fault};
@@ -101,16 +104,13 @@ pub(crate) const WRITE_CHECK: TableDefinition<(), i64> = TableDefinition::new("p
 /// bounded-commits).
 pub const SNAPSHOT_LIMIT: Duration = Duration::from_secs(1);
 
-/// One part in this many of the cache is for rows that were looked up lately.
-const KNOWN_PART: usize = 8;
-
 /// Puts a layer between the program and a file that it opens, the data file or a journal; tests inject faults there.
 pub type WrapBackend = Box<dyn Fn(&Path, FileBackend) -> Box<dyn StorageBackend> + Send + Sync>;
 
 /// How to open the file, and open it again after a fault.
 pub struct Options {
     pub path: PathBuf,
-    /// Memory for pages, and for rows that were looked up lately, in bytes.
+    /// Memory for pages, rows that were looked up lately and checksums, in bytes.
     pub cache_bytes: usize,
     /// Fail when the file does not exist.
     pub must_exist: bool,
@@ -125,16 +125,12 @@ pub struct Options {
     pub wrap: Option<WrapBackend>,
 }
 
-/// The memory for pages that the settings allow.
-pub fn cache_bytes(settings: &Settings) -> usize {
-    usize::try_from(settings.cache_bytes).unwrap_or(usize::MAX)
-}
-
 impl Options {
     pub fn new(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
         Options {
-            path: path.into(),
-            cache_bytes: cache_bytes(&Settings::default()),
+            cache_bytes: cache::bytes(&Settings::default(), &path),
+            path,
             must_exist: false,
             alone: false,
             looking: false,
@@ -172,6 +168,11 @@ impl Store {
         let (opened, shared) = (RwLock::new(Some(opened)), RwLock::default());
         let (condition, reopening) = (Condition::default(), Mutex::default());
         Ok(Store { options, opened, shared, condition, counts: StoreCounts::default(), reopening })
+    }
+
+    /// Memory for pages, rows and checksums, in bytes.
+    pub fn cache_bytes(&self) -> usize {
+        self.options.cache_bytes
     }
 
     pub fn path(&self) -> &Path {
@@ -235,7 +236,7 @@ impl Store {
     }
 
     fn nothing_known(&self) -> KnownRows {
-        KnownRows::new(self.options.cache_bytes / KNOWN_PART)
+        KnownRows::new(Parts::of(self.options.cache_bytes).known)
     }
 
     /// A snapshot of the tree.

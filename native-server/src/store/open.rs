@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use redb::backends::FileBackend;
 use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, TableError};
 
+use super::cache::Parts;
 use super::overlay::Overlay;
 use super::pages::{Pages, Shared, mend};
 use super::replay::{ReplayError, replay};
@@ -101,7 +102,7 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
         }
     }
     let file = backend(options).map_err(|error| failed(&error))?;
-    let pages = Pages::new(file, options.path.clone());
+    let pages = Pages::new(file, options.path.clone(), Parts::of(options.cache_bytes).sums);
     let opened = match attempt(options, &pages) {
         Err(Refusal::Damaged(cause)) => {
             let mended = log::expecting_panics(|| mend(&pages));
@@ -154,7 +155,7 @@ fn ends_early(error: &std::io::Error) -> bool {
 fn attempt(options: &Options, pages: &Arc<Pages>) -> Result<Opened, Refusal> {
     let unclean = Arc::new(AtomicBool::new(false));
     let mut builder = Database::builder();
-    builder.set_cache_size(options.cache_bytes - options.cache_bytes / super::KNOWN_PART);
+    builder.set_cache_size(Parts::of(options.cache_bytes).pages);
     builder.set_repair_callback({
         let (pages, unclean) = (pages.clone(), unclean.clone());
         move |session| {
@@ -198,8 +199,9 @@ pub(super) fn new_file(path: &Path, cache_bytes: usize) -> Result<Database, Stri
     let file = how.open(path).map_err(|error| Tried::Write.why(path, &error))?;
     let file = FileBackend::new(file).map_err(|error| error.to_string())?;
     let mut builder = Database::builder();
-    builder.set_cache_size(cache_bytes);
-    let made = builder.create_with_backend(Shared(Pages::new(Box::new(file), path.to_owned())));
+    let parts = Parts::of(cache_bytes);
+    builder.set_cache_size(parts.pages + parts.known);
+    let made = builder.create_with_backend(Shared(Pages::new(Box::new(file), path.to_owned(), parts.sums)));
     made.map_err(|error| Fault::of(error).reason().to_owned())
 }
 

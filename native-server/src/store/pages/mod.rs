@@ -83,7 +83,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Pages {
-    pub fn new(file: Box<dyn StorageBackend>, path: PathBuf) -> Arc<Pages> {
+    /// `sums` is the memory for checksums, in bytes.
+    pub fn new(file: Box<dyn StorageBackend>, path: PathBuf, sums: usize) -> Arc<Pages> {
         Arc::new(Pages {
             file,
             path,
@@ -91,7 +92,7 @@ impl Pages {
             writing: Mutex::new(()),
             head: Mutex::new(Head::new()),
             durable: Mutex::new(None),
-            sums: Mutex::new(Sums::default()),
+            sums: Mutex::new(Sums::of_bytes(sums)),
             before: AtomicU64::new(1),
             blocks: AtomicU64::new(0),
             converting: AtomicBool::new(false),

@@ -9,8 +9,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::layout::{BLOCK, Layout, SUMS};
 
-/// Number of checksum blocks in memory: 4 MiB for 2 GiB of data.
-const KEPT: usize = 1_024;
+/// Least number of checksum blocks in memory.
+const LEAST: usize = 16;
 
 /// Seed for the checksum of a mended page, that is a page that was changed in place to match a damaged page below it.
 const MENDED: u64 = 0x4d45_4e44_4544_0000;
@@ -34,8 +34,10 @@ struct CachedSums {
 }
 
 /// Checksums by the block that holds them. Changed ones are written to the file when it is synced.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Sums {
+    /// Most blocks in memory.
+    most: usize,
     kept: HashMap<u64, CachedSums>,
     /// Positions of the blocks that changed.
     changed: Vec<u64>,
@@ -43,6 +45,12 @@ pub struct Sums {
 }
 
 impl Sums {
+    /// Keeps blocks in so much memory.
+    pub fn of_bytes(bytes: usize) -> Sums {
+        let most = (bytes / BLOCK as usize).max(LEAST);
+        Sums { most, kept: HashMap::new(), changed: Vec::new(), clock: 0 }
+    }
+
     /// The checksum of a block; 0 when there is none.
     pub fn get(&mut self, file: &dyn StorageBackend, layout: Layout, block: u64) -> io::Result<u64> {
         let (place, number) = layout.sum(block);
@@ -68,7 +76,7 @@ impl Sums {
         self.clock += 1;
         let clock = self.clock;
         if !self.kept.contains_key(&place) {
-            if self.kept.len() >= KEPT {
+            if self.kept.len() >= self.most {
                 self.make_room(file)?;
             }
             let mut bytes = vec![0; BLOCK as usize];
@@ -86,7 +94,7 @@ impl Sums {
         self.flush(file)?;
         let mut used: Vec<u64> = self.kept.values().map(|kept| kept.used).collect();
         used.sort_unstable();
-        let oldest = used.get(KEPT / 4).copied().unwrap_or_default();
+        let oldest = used.get(self.most / 4).copied().unwrap_or_default();
         self.kept.retain(|_, kept| kept.used > oldest);
         Ok(())
     }
