@@ -70,7 +70,9 @@ impl Deployment {
         }
         let mut options = options;
         let alone = options.alone;
-        options.cache_bytes = store::cache::bytes(&settings, &options.path);
+        if let Some(bytes) = store::cache::set(&settings) {
+            options.cache_bytes = bytes;
+        }
         let journal =
             (!alone && !options.looking).then(|| usize::try_from(settings.journal_bytes).unwrap_or(usize::MAX));
         options.journal = journal;

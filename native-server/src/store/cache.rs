@@ -5,9 +5,7 @@ use std::path::Path;
 use heliograph_core::engine::settings::{LEAST_CACHE, Settings};
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 
-/// Least memory that is chosen, in bytes.
-const LEAST: usize = LEAST_CACHE as usize;
-/// What is chosen is one part in so many of the data file, which has room for all of its checksums (decision
+/// What is chosen is one part in so many of the data file, so that there is room for all of its checksums (decision
 /// memory-of-the-file).
 const FILE_PART: u64 = 32;
 /// And at most one part in so many of the memory that the process may use.
@@ -36,21 +34,27 @@ impl Parts {
     }
 }
 
-/// The memory for a data file, in bytes: what the settings say, or what suits the file and the machine.
-pub fn bytes(settings: &Settings, path: &Path) -> usize {
-    match settings.cache_bytes {
-        0 => suited(std::fs::metadata(path).map_or(0, |file| file.len()), memory),
-        bytes => usize::try_from(bytes).unwrap_or(usize::MAX),
-    }
+fn in_memory(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-fn suited(file: u64, memory: impl FnOnce() -> Option<u64>) -> usize {
-    let wanted = usize::try_from(file / FILE_PART).unwrap_or(usize::MAX);
-    if wanted <= LEAST {
-        return LEAST;
+/// The memory for a data file that the settings name, in bytes; `None` where they leave it to the file and the machine.
+pub fn set(settings: &Settings) -> Option<usize> {
+    (settings.cache_bytes > 0).then(|| in_memory(settings.cache_bytes))
+}
+
+/// The memory that suits a data file and the machine, in bytes.
+pub fn suited(path: &Path) -> usize {
+    in_memory(chosen(std::fs::metadata(path).map_or(0, |file| file.len()), memory))
+}
+
+fn chosen(file: u64, memory: impl FnOnce() -> Option<u64>) -> u64 {
+    let wanted = file / FILE_PART;
+    if wanted <= LEAST_CACHE {
+        return LEAST_CACHE;
     }
-    let most = memory().map_or(LEAST, |memory| usize::try_from(memory / MEMORY_PART).unwrap_or(usize::MAX));
-    wanted.min(most).max(LEAST)
+    let most = memory().map_or(LEAST_CACHE, |memory| memory / MEMORY_PART);
+    wanted.min(most).max(LEAST_CACHE)
 }
 
 /// Memory that the process may use: that of the machine, or less by its control group. `None` where the system does not say.
@@ -72,21 +76,21 @@ mod tests {
     #[test]
     fn a_small_file_has_the_least_memory_and_the_machine_is_not_asked() {
         for file in [0, 1 << 20, GB] {
-            assert_eq!(suited(file, || panic!("asked")), LEAST);
+            assert_eq!(chosen(file, || panic!("asked")), LEAST_CACHE);
         }
     }
 
     #[test]
     fn a_large_file_has_a_part_of_its_size_within_a_part_of_the_machine() {
-        assert_eq!(suited(32 * GB, || Some(64 * GB)), GB as usize);
-        assert_eq!(suited(32 * GB, || Some(4 * GB)), GB as usize / 2);
-        assert_eq!(suited(32 * GB, || Some(256 << 20)), LEAST);
-        assert_eq!(suited(u64::MAX, || None), LEAST);
+        assert_eq!(chosen(32 * GB, || Some(64 * GB)), GB);
+        assert_eq!(chosen(32 * GB, || Some(4 * GB)), GB / 2);
+        assert_eq!(chosen(32 * GB, || Some(256 << 20)), LEAST_CACHE);
+        assert_eq!(chosen(u64::MAX, || None), LEAST_CACHE);
     }
 
     #[test]
     fn the_parts_are_the_whole() {
-        for bytes in [0, 1, LEAST, usize::MAX] {
+        for bytes in [0, 1, LEAST_CACHE as usize, usize::MAX] {
             let Parts { pages, known, sums } = Parts::of(bytes);
             assert_eq!(pages + known + sums, bytes);
         }
@@ -102,7 +106,8 @@ mod tests {
     #[test]
     fn what_the_operator_sets_is_taken() {
         let mut settings = Settings::default();
+        assert_eq!(set(&settings), None);
         settings.cache_bytes = 4_096;
-        assert_eq!(bytes(&settings, Path::new("/none")), 4_096);
+        assert_eq!(set(&settings), Some(4_096));
     }
 }

@@ -63,7 +63,6 @@ use std::time::{Duration, Instant};
 use heliograph_core::engine::actor::{ActorId, Kind};
 use heliograph_core::engine::documents::Document;
 use heliograph_core::engine::kv::{Range, Read, Room};
-use heliograph_core::engine::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp};
 use redb::backends::FileBackend;
 use redb::{ReadTransaction, ReadableDatabase, StorageBackend, TableDefinition, WriteTransaction};
@@ -129,7 +128,7 @@ impl Options {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Options {
-            cache_bytes: cache::bytes(&Settings::default(), &path),
+            cache_bytes: cache::suited(&path),
             path,
             must_exist: false,
             alone: false,
